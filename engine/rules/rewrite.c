@@ -77,7 +77,7 @@ static int body_start(const struct rule_source *s, const struct str *text, size_
 
 static int insert_first(const struct rule_source *s, struct str *text, const char *line, struct err *e)
 {
-    size_t at;
+    size_t at = 0;
     if (body_start(s, text, &at, e) < 0)
         return -1;
     struct str ins = {0};
