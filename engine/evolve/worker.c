@@ -89,7 +89,7 @@ void worker_free(struct worker *w)
     free(w);
 }
 
-int worker_send(struct worker *w, const json *request)
+int worker_request(struct worker *w, const json *request)
 {
     return lines_send(w->lines, request);
 }

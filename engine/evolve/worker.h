@@ -17,5 +17,5 @@ struct worker *worker_start(struct loop *l, const char *const *argv, const char 
                             const struct worker_ops *ops, void *user, struct err *e);
 // Kills the worker's process group and frees w; `gone` is not called.
 void worker_free(struct worker *w);
-int worker_send(struct worker *w, const json *request);
+int worker_request(struct worker *w, const json *request);
 pid_t worker_pid(const struct worker *w);
