@@ -66,9 +66,9 @@ struct task {
     enum task_evolve evolve;
     VEC(struct expr *) require;
     VEC(struct task_arg) args;
-    VEC(char *) dims;              // names of the ARG_DIM arguments
+    strings dims;                  // names of the ARG_DIM arguments
     VEC(struct task_shape) shapes; // the file's own; hidden ones are added by task_hidden_shapes
-    VEC(char *) launches;          // cuda: "rmsnorm<<<T, 256, 0>>>(out, x, w, T, H, eps)"
+    strings launches;              // cuda: "rmsnorm<<<T, 256, 0>>>(out, x, w, T, H, eps)"
     strings cflags, include, define;
     bool allow_fast_math, allow_threads, allow_precision, allow_asm;
     int threads;
@@ -115,9 +115,17 @@ void task_shape_free(struct task_shape *s);
 // does.
 char *task_find_dir(const char *from, struct err *e);
 
-// The table behind the parser, the man page and completion.
+// The table behind the parser, the man page and completion. Keys "NAME" stand for names of the user's choice;
+// the sections model and worker are written [model NAME]. The fields below help are the parser's own.
+struct task_parser;
+struct task_item;
 struct task_key {
     const char *section, *key, *type, *deflt, *help;
+    int (*set)(struct task_parser *p, const struct task_key *k, const struct task_item *item);
+    size_t at;                // where the value goes in struct task; 0: only into extra
+    double low, high;         // of numbers
+    const char *const *words; // of a choice; NULL-terminated
+    bool list;                // several lines with the key add up
 };
 extern const struct task_key task_keys[];
 extern const size_t task_keys_n;
