@@ -35,7 +35,7 @@ UNIT_C   := $(call find_c,tests/unit)
 PROGRAMS := $(BUILD)/ksmith $(if $(CPU_C),$(BUILD)/ksmith-cpu) $(if $(CUDA_C),$(BUILD)/ksmith-cuda)
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_C))
 
-.PHONY: all deps demo test bench crash gpu-test install bundle lint format clean units
+.PHONY: man all deps demo test bench crash gpu-test install bundle lint format clean units
 all: $(PROGRAMS)
 
 $(BUILD)/obj/%.o: %.c Makefile
@@ -91,6 +91,10 @@ install: all
 	@tests/install.sh $(BUILD) $(DESTDIR)$(PREFIX)
 bundle: all
 	@tests/bundle.sh $(BUILD) dist
+
+# The command lists of ksmith.1 come from the program's own tables.
+man: $(BUILD)/ksmith
+	@tests/man.py $(BUILD)/ksmith man/ksmith.1
 
 lint:
 	@tests/lint.sh

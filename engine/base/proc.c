@@ -14,6 +14,8 @@
 
 extern char **environ;
 
+bool (*proc_interrupt)(void);
+
 int proc_pipe(int fds[2])
 {
     return pipe2(fds, O_CLOEXEC);
@@ -150,7 +152,7 @@ int proc_run(struct proc_spec *spec, struct str *out, size_t limit, int timeout_
     // A grandchild may hold the pipe after the leader ended: the leader's end is what counts.
     while (!reaped) {
         int64_t left = (deadline - clock_ns()) / 1000000;
-        if (left <= 0) {
+        if (left <= 0 || (proc_interrupt && proc_interrupt())) {
             end->timed_out = true;
             break;
         }

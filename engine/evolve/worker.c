@@ -1,0 +1,100 @@
+#include "evolve/worker.h"
+
+#include "base/log.h"
+#include "base/proc.h"
+#include "evolve/lines.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LINE_MAX_BYTES = 8 << 20 };
+
+struct worker {
+    pid_t pid;
+    struct lines *lines;
+    const struct worker_ops *ops;
+    void *user;
+};
+
+static void on_line(void *user, json *o)
+{
+    struct worker *w = user;
+    w->ops->event(w->user, o);
+}
+
+static void on_bad(void *user, const char *text, const struct err *e)
+{
+    (void)user;
+    log_line("worker: a line that is no event (%s): %.200s", e->msg, text);
+}
+
+static void on_closed(void *user)
+{
+    struct worker *w = user;
+    int status = 0;
+    kill(-w->pid, SIGKILL);
+    while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    w->pid = -1;
+    struct proc_end end = {.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+                           .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0};
+    struct str why = {0};
+    proc_describe(&end, &why);
+    w->ops->gone(w->user, str_c(&why));
+    str_free(&why);
+}
+
+static const struct lines_ops line_ops = {on_line, on_bad, on_closed};
+
+struct worker *worker_start(struct loop *l, const char *const *argv, const char *log_path,
+                            const struct worker_ops *ops, void *user, struct err *e)
+{
+    int in[2], out[2];
+    if (proc_pipe(in) < 0)
+        return err_sys(e, "", "cannot make a pipe"), NULL;
+    if (proc_pipe(out) < 0) {
+        close(in[0]);
+        close(in[1]);
+        return err_sys(e, "", "cannot make a pipe"), NULL;
+    }
+    int log = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    struct proc_spec spec = {.argv = argv, .in = in[0], .out = out[1], .err = log};
+    pid_t pid = -1;
+    int r = proc_start(&spec, &pid, e);
+    close(in[0]);
+    close(out[1]);
+    if (log >= 0)
+        close(log);
+    if (r < 0) {
+        close(in[1]);
+        close(out[0]);
+        return NULL;
+    }
+    struct worker *w = xcalloc(1, sizeof *w);
+    *w = (struct worker){pid, NULL, ops, user};
+    w->lines = lines_new(l, out[0], in[1], LINE_MAX_BYTES, &line_ops, w);
+    return w;
+}
+
+void worker_free(struct worker *w)
+{
+    if (!w)
+        return;
+    if (w->pid > 0)
+        proc_kill(w->pid);
+    lines_free(w->lines);
+    free(w);
+}
+
+int worker_send(struct worker *w, const json *request)
+{
+    return lines_send(w->lines, request);
+}
+
+pid_t worker_pid(const struct worker *w)
+{
+    return w->pid;
+}
