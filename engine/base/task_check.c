@@ -99,6 +99,9 @@ static void check_shapes(struct task_parser *p)
         test |= t->shapes.v[i].test;
         bench |= t->shapes.v[i].bench;
     }
+    // Sizes can be computed only from shapes and names without a mistake.
+    for (size_t i = 0; p->errors->n == p->errors_before && i < t->shapes.n; i++)
+        task_check_shape(p, task_item_of(p, "shapes", t->shapes.v[i].name), &t->shapes.v[i]);
     if (!test)
         task_missing(p, "shapes", "Add a line such as: ragged = N=1001 test.", "no shape is a test");
     if (!bench)
@@ -157,6 +160,16 @@ static void check_build(struct task_parser *p)
                    "%d threads, and the task does not allow threads", t->threads);
 }
 
+// Also true where the value is wrong and so is not in extra.
+static bool has_key(const struct task_parser *p, const char *model, const char *key)
+{
+    for (size_t i = 0; i < p->items.n; i++)
+        if (str_eq(p->items.v[i].section, "model") && str_eq(p->items.v[i].name, model) &&
+            str_eq(p->items.v[i].key, key))
+            return true;
+    return false;
+}
+
 // Sections of other parts: what a model or worker cannot do without.
 static void check_extra(struct task_parser *p)
 {
@@ -170,7 +183,7 @@ static void check_extra(struct task_parser *p)
                 it = &p->items.v[i];
         static const char *const needed[] = {"url", "model"};
         for (size_t i = 0; it && i < countof(needed); i++)
-            if (!json_has(s, needed[i]))
+            if (!has_key(p, name + 6, needed[i]))
                 task_error(p, it, -1, "Add the key to the section.", "[%s] has no %s", name, needed[i]);
         if (it && json_has(s, "key_env") && json_has(s, "key_cmd"))
             task_error(p, it, -1, "Keep one of them.", "[%s] has both key_env and key_cmd", name);

@@ -18,7 +18,8 @@ struct task_parser {
     err_list *errors;
     VEC(struct task_item) items;
     const char *task_path;
-    bool files; // look whether the kernel and the reference exist
+    size_t errors_before; // those of the list's owner
+    bool files;           // look whether the kernel and the reference exist
 };
 
 // Adds an error at byte `at` of the item's value, or at its key where at is negative. Returns -1.
@@ -58,6 +59,9 @@ struct task_word {
 bool task_word_next(const char *value, int *pos, struct task_word *w);
 int task_parse_expr(struct task_parser *p, const struct task_item *item, int at, const char *text, int len,
                     struct expr **out);
+
+// What depends on the values of a shape: require, sizes of buffers, metrics. All names must be known.
+void task_check_shape(struct task_parser *p, const struct task_item *it, const struct task_shape *s);
 
 // task_check.c: what only the whole file can show
 void task_check(struct task_parser *p);

@@ -356,14 +356,15 @@ int task_set_tolerance(struct task_parser *p, const struct task_key *k, const st
         double x = strtod(word, &end);
         bool is_number = !*end && x >= 0 && isfinite(x);
         bool is_name = !to && (str_eq(word, "rtol") || str_eq(word, "k"));
-        if (to && is_number)
+        bool was_wanted = to && is_number;
+        if (was_wanted)
             *to = x;
         else if (!is_name)
             task_error(p, it, w.at, "Write rtol 1e-5, or rtol 1e-5 k 16.", "expected %s, not '%s'",
                        to ? "a number from 0 up" : "rtol or k", word);
         to = is_name ? (word[0] == 'r' ? &tol.rtol : &tol.k) : NULL;
         free(word);
-        if (!is_name && !is_number)
+        if (!is_name && !was_wanted)
             return -1;
     }
     if (tol.rtol < 0 || to)
