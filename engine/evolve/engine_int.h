@@ -32,6 +32,7 @@ struct engine {
     double started_wall;  // clock_wall at start, for budgets
     double spent_before;  // wall seconds of earlier runs, from the journal
     double ticked;        // clock_wall of the last budget line
+    VEC(int64_t) remeasure; // ordered by the engineer, next
     int steps_left;       // `step N`; -1: not stepping
     char stop_reason[200];
     int status;           // exit status

@@ -96,10 +96,11 @@ double population_operator_weight(const struct state *s, const char *op)
 
 const struct cand *population_incumbent(const struct state *s, int island)
 {
+    // The one that was accepted last was proven faster than all before it.
     const struct cand *best = state_cand(s, 0);
-    for (size_t i = 0; i < s->cands.n; i++) {
+    for (size_t i = 1; i < s->cands.n; i++) {
         const struct cand *c = &s->cands.v[i];
-        if (c->island == island && c->accepted && !c->killed && !c->quarantined && c->speedup > best->speedup)
+        if (c->island == island && c->accepted && !c->killed && !c->quarantined && c->accept_n > best->accept_n)
             best = c;
     }
     return best;

@@ -280,6 +280,12 @@ static int fold_accept(struct state *s, const json *o, uint64_t offset, struct e
         return misfit(e, "accept", json_int(o, "id", -1));
     copy_hex(c->commit, sizeof c->commit, json_str(o, "commit"));
     c->accepted = c->archived = true;
+    c->accept_n = (uint64_t)json_int(o, "n", 0);
+    for (const json *d = json_first(json_get(o, "commits")); d; d = json_next(d)) {
+        struct cand *stone = str_eq(json_str(d, "role"), "stone") ? state_cand(s, json_int(d, "id", -1)) : NULL;
+        if (stone)
+            copy_hex(stone->commit, sizeof stone->commit, json_str(d, "commit"));
+    }
     if (json_bool(o, "title", false))
         vec_push(&s->champions, c->id);
     if (c->id == 0)
@@ -502,11 +508,10 @@ static void apply_steer(struct state *s, const json *o, bool on)
 
 static int fold_steer(struct state *s, const json *o, uint64_t offset, struct err *e)
 {
-    (void)offset;
     int64_t id = json_int(o, "id", -1);
     if (id >= 0 && !state_cand(s, id))
         return misfit(e, "steer", id);
-    struct steer_line l = {.n = (uint64_t)json_int(o, "n", 0), .t = json_num(o, "t", 0), .undoes = -1};
+    struct steer_line l = {.n = (uint64_t)json_int(o, "n", 0), .offset = offset, .t = json_num(o, "t", 0), .undoes = -1};
     l.verb = intern(s, json_str_or(o, "verb", ""));
     l.who = intern(s, json_str_or(o, "who", ""));
     l.args = arg_text(s, o, 0);

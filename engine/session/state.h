@@ -49,6 +49,7 @@ struct cand {
     enum cand_status status;
     int64_t of;        // duplicate of
     int64_t incumbent; // raced against; -1
+    uint64_t accept_n; // number of its accept line; 0: none
     double gain, low, high;            // against the incumbent; 0: not raced
     double speedup, speed_low, speed_high; // against the baseline; 0: not known
     double seconds;                    // of worker time
@@ -68,7 +69,7 @@ struct op_stat {
 
 // steer: verb, args [..], who, id (of the candidate acted on, where there is one), undo (n of the line it takes back)
 struct steer_line {
-    uint64_t n;
+    uint64_t n, offset;
     double t;
     const char *verb, *who, *args; // args joined by spaces
     bool undone;
