@@ -234,6 +234,7 @@ static void values_of_the_rest(void)
 {
     static const struct mistake rows[] = {
         {"", "[metric]\nbytes = 8*K\n", 18, 11, "'K' is no dim", ""},
+        {"", "[metric]\nbytes = T*TT\n", 18, 11, "'TT' is no dim", ""},
         {"", "[metric]\nflops = T-32\n", 14, 7, "not positive", "over 0"},
         {"", "[metric]\nflops = T+\n", 18, 11, "too early", "number"},
         {"", "[check]\nf32 = 1e-5\n", 18, 7, "rtol or k", "rtol 1e-5"},
