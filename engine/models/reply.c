@@ -62,6 +62,29 @@ static char *find_tag(const char *s, const char *tag)
     return strcasestr(s, tag);
 }
 
+// Drops thoughts of one kind. false: one never ends.
+static bool drop_kind(struct str *t, const char *open_tag, const char *close_tag)
+{
+    const char *s = str_c(t), *open = find_tag(s, open_tag), *close = find_tag(s, close_tag);
+    size_t k = strlen(close_tag);
+    // Templates begin inside of the thought, so that only its end is in the answer.
+    if (close && (!open || close < open))
+        str_splice(t, 0, (size_t)(close - s) + k, "", 0);
+    for (;;) {
+        s = str_c(t);
+        open = find_tag(s, open_tag);
+        // Only where a line begins with it, so that a kernel that mentions it stays whole.
+        while (open && open != s && open[-1] != '\n')
+            open = find_tag(open + 1, open_tag);
+        if (!open)
+            return true;
+        close = find_tag(open, close_tag);
+        if (!close)
+            return false;
+        str_splice(t, (size_t)(open - s), (size_t)(close - open) + k, "", 0);
+    }
+}
+
 // Reasoning goes first: it is full of code that the model decided against. false: it never ended.
 static bool drop_thoughts(struct str *t)
 {
@@ -71,27 +94,13 @@ static bool drop_thoughts(struct str *t)
         last = at + sizeof final - 1;
     if (last)
         str_splice(t, 0, (size_t)(last - t->s), "", 0);
-    for (size_t i = 0; i < countof(thoughts); i++) {
-        const char *s = str_c(t), *open = find_tag(s, thoughts[i].open),
-                   *close = find_tag(s, thoughts[i].close);
-        size_t k = strlen(thoughts[i].close);
-        // Templates begin inside of the thought, so that only its end is in the answer.
-        if (close && (!open || close < open))
-            str_splice(t, 0, (size_t)(close - s) + k, "", 0);
-        for (;;) {
-            s = str_c(t);
-            open = find_tag(s, thoughts[i].open);
-            // Only where a line begins with it, so that a kernel that mentions it stays whole.
-            while (open && open != s && open[-1] != '\n')
-                open = find_tag(open + 1, thoughts[i].open);
-            if (!open)
-                break;
-            close = find_tag(open, thoughts[i].close);
-            if (!close)
+    size_t before;
+    do { // one kind may stand behind another on its line
+        before = t->len;
+        for (size_t i = 0; i < countof(thoughts); i++)
+            if (!drop_kind(t, thoughts[i].open, thoughts[i].close))
                 return false;
-            str_splice(t, (size_t)(open - s), (size_t)(close - open) + k, "", 0);
-        }
-    }
+    } while (t->len != before);
     return true;
 }
 
