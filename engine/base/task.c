@@ -77,7 +77,7 @@ char *task_path_inside(const char *root, const char *path)
         size_t len = strcspn(s, "/");
         if (len == 2 && strncmp(s, "..", 2) == 0) {
             good = out.len > 0;
-            while (out.len && out.s[out.len - 1] != '/')
+            while (out.s && out.len && out.s[out.len - 1] != '/')
                 out.len--;
             if (out.len)
                 out.len--;

@@ -2,7 +2,7 @@
 
 #include "base/io.h"
 
-#include <math.h>
+#include <ctype.h>
 
 const struct task_item *task_item_of(const struct task_parser *p, const char *section, const char *key)
 {
@@ -20,6 +20,21 @@ struct name_check {
     int at; // of the expression in the item's value
 };
 
+static bool word_byte(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+// Where the whole word stands in text, not as a part of a longer one.
+static const char *find_word(const char *text, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at++)
+        if (!word_byte(at[n]) && (at == text || !word_byte(at[-1])))
+            return at;
+    return NULL;
+}
+
 static void check_name(void *user, const char *name)
 {
     struct name_check *c = user;
@@ -30,11 +45,7 @@ static void check_name(void *user, const char *name)
     bool is_arg = false;
     for (size_t i = 0; i < t->args.n; i++)
         is_arg |= str_eq(t->args.v[i].name, name);
-    // The word itself, not a longer one that contains it.
-    const char *at = c->expr;
-    size_t n = strlen(name);
-    while ((at = strstr(at, name)) != NULL && (strchr("_", at[n]) ? at[n] != 0 : false))
-        at += n;
+    const char *at = find_word(c->expr, name);
     int place = c->at + (at ? (int)(at - c->expr) : 0);
     if (is_arg)
         task_error(c->p, c->it, place, "Only arguments that are dim can stand in expressions.",

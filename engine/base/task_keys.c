@@ -21,14 +21,14 @@ static const char *const w_unicode[] = {"auto", "yes", "no", NULL};
     {                                                \
         section, key, type, deflt, help, __VA_ARGS__ \
     }
-#define TOL(type_)                                                                                   \
-    KEY("check", #type_, "tolerance", "by type",                                                     \
-        "rtol X [k Y]: outputs y of this type pass where |y-r| <= X*|r| + Y*eps*rms(r), with r the " \
-        "reference's",                                                                               \
+#define TOL(type_, deflt_)                                                                                \
+    KEY("check", #type_, "tolerance", deflt_,                                                             \
+        "outputs y of this type pass where |y-r| <= X*|r| + Y*eps*rms(r), written 'rtol X' or 'rtol X k " \
+        "Y'; r "                                                                                          \
+        "is the reference's",                                                                             \
         .set = task_set_tolerance)
 
-// The man pages ksmith-task.5 and ksmith-config.5 must name each row; tests/cases/sessions.test holds them to
-// it.
+// The man pages ksmith-task.5 and ksmith-config.5 must name each row; tests/unit/test_task.c holds them to it.
 const struct task_key task_keys[] = {
     KEY("task", "name", "word", "the folder's name", "what listings and commits call the session",
         .set = task_set_name, .at = AT(name)),
@@ -75,12 +75,12 @@ const struct task_key task_keys[] = {
     KEY("metric", "flops", "expression", "none",
         "operations that must be done: gives GFLOP/s and % of the ceiling", .set = task_set_expr,
         .at = AT(metric_flops)),
-    TOL(f64),
-    TOL(f32),
-    TOL(f16),
-    TOL(bf16),
-    TOL(f8e4m3),
-    TOL(f8e5m2),
+    TOL(f64, "rtol 1e-7 k 16"),
+    TOL(f32, "rtol 1e-5 k 16"),
+    TOL(f16, "rtol 1e-3 k 4"),
+    TOL(bf16, "rtol 1.6e-2 k 4"),
+    TOL(f8e4m3, "rtol 0.125 k 2"),
+    TOL(f8e5m2, "rtol 0.25 k 2"),
     KEY("check", "cache", "warm | cold", "warm on cpu, cold on cuda",
         "the state of the cache before each timed run", .set = task_set_choice, .at = AT(cache),
         .words = w_cache),

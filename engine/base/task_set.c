@@ -161,9 +161,9 @@ int task_set_duration(struct task_parser *p, const struct task_key *k, const str
     const char *s = it->value;
     double total = 0;
     for (bool bare = false; *s && !bare;) {
-        char *end;
+        char *end = NULL;
         double x = isdigit((unsigned char)*s) ? strtod(s, &end) : -1, scale = 0;
-        if (x < 0)
+        if (!end)
             break;
         bare = *end == 0;
         for (size_t i = 0; i < countof(units); i++)

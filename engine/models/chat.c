@@ -564,7 +564,7 @@ static void attempt(void *user)
     if (wait > 0) {
         // Those that wait for the same moment come one after the other.
         double u = draw_unit((struct draw){c->seed, (uint64_t)c->attempts}, "gate", 0);
-        later(c, wait + (int)(u * 50 * c->gate->running));
+        later(c, wait + (int)(u * 10 * c->gate->running));
         return;
     }
     enum key_state key = keyring_get(c->chat->keys, c->m, &c->result.err);

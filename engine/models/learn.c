@@ -28,7 +28,8 @@ const char *model_param_name(const struct model *m, enum model_param p)
 static bool names_version(const char *path, size_t n)
 {
     for (size_t i = 0; i + 2 < n; i++) {
-        if (path[i] != '/' || tolower((unsigned char)path[i + 1]) != 'v' || !isdigit((unsigned char)path[i + 2]))
+        if (path[i] != '/' || tolower((unsigned char)path[i + 1]) != 'v' ||
+            !isdigit((unsigned char)path[i + 2]))
             continue;
         size_t k = i + 2;
         while (k < n && isalnum((unsigned char)path[k]))

@@ -234,6 +234,7 @@ static void values_of_the_rest(void)
 {
     static const struct mistake rows[] = {
         {"", "[metric]\nbytes = 8*K\n", 18, 11, "'K' is no dim", ""},
+        {"", "[metric]\nbytes = T*TT\n", 18, 11, "'TT' is no dim", ""},
         {"", "[metric]\nflops = T-32\n", 14, 7, "not positive", "over 0"},
         {"", "[metric]\nflops = T+\n", 18, 11, "too early", "number"},
         {"", "[check]\nf32 = 1e-5\n", 18, 7, "rtol or k", "rtol 1e-5"},
@@ -465,6 +466,35 @@ static void defaults_of_the_table_are_values(void)
     }
 }
 
+// The man pages name every key of the table, with its type and its default.
+static void the_man_pages_know_every_key(void)
+{
+    struct str task = {0}, config = {0};
+    CHECK_INT(io_read_file("man/ksmith-task.5", 1 << 20, &task, NULL), 0);
+    CHECK_INT(io_read_file("man/ksmith-config.5", 1 << 20, &config, NULL), 0);
+    for (size_t i = 0; i < task_keys_n; i++) {
+        const struct task_key *k = &task_keys[i];
+        char section[64], item[128], deflt[128];
+        snprintf(section, sizeof section, "\n.Ss Section %s", k->section);
+        snprintf(item, sizeof item, "\n.It Cm %s No = Ar %s\n", k->key, k->type);
+        snprintf(deflt, sizeof deflt, "\nDefault: %s.\n", k->deflt);
+        const char *at = strstr(str_c(&task), section);
+        at = at ? at : strstr(str_c(&config), section);
+        snprintf(section, sizeof section, "\n.Ss Section [%s NAME]", k->section);
+        at = at ? at : strstr(str_c(&config), section);
+        const char *end = at ? strstr(at, "\n.El\n") : NULL;
+        at = at ? strstr(at, item) : NULL;
+        const char *next = at ? strstr(at + 1, "\n.It ") : NULL;
+        const char *value = at ? strstr(at, deflt) : NULL;
+        if (!value || value > end || (next && value > next)) {
+            printf("# [%s] %s: no%s%s", k->section, k->key, item, deflt);
+            CHECK(false);
+        }
+    }
+    str_free(&task);
+    str_free(&config);
+}
+
 static void garbage_is_no_crash(void)
 {
     uint32_t x = 1;
@@ -506,6 +536,7 @@ int main(void)
     T(hidden_shapes_are_new_allowed_and_small);
     T(loading_from_a_folder);
     T(defaults_of_the_table_are_values);
+    T(the_man_pages_know_every_key);
     T(garbage_is_no_crash);
     T_END;
 }

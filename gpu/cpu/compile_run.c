@@ -1,0 +1,124 @@
+// One run of a compiler, an assembler and linker, or objdump: sandboxed, limited, and its end put into words.
+#include "cpu/compile_parts.h"
+
+#include "base/io.h"
+#include "base/proc.h"
+#include "cpu/sandbox.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <sys/statvfs.h>
+
+enum { WALL_MS = 20000, CPU_SECONDS = 20, RAW_BYTES = 1 << 20, PROCESSES = 32 };
+static const uint64_t MEMORY = 2ull << 30, FILE_BYTES = 64ull << 20;
+
+void compile_strings_free(strings *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        free(l->v[i]);
+    vec_free(l);
+}
+
+void compile_place_init(struct compile_place *p, char *work, const char *compiler)
+{
+    static const char *const always[] = {
+        "/usr",         "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/etc/alternatives",
+        "/proc/cpuinfo"}; // where -march=native looks on some machines
+    *p = (struct compile_place){.work = work, .build = io_join(work, "build")};
+    for (size_t i = 0; i < countof(always); i++)
+        vec_push(&p->readable, xstrdup(always[i]));
+    // A compiler of its own tree (/opt/gcc-14/bin/gcc) reads that tree.
+    char *real = realpath(compiler, NULL), *bin = real ? strrchr(real, '/') : NULL;
+    if (bin)
+        *bin = 0;
+    if (bin && str_ends(real, "/bin") && !str_starts(real, "/usr/") && strlen(real) > strlen("/bin")) {
+        real[strlen(real) - strlen("/bin")] = 0;
+        vec_push(&p->readable, xstrdup(real));
+    }
+    free(real);
+}
+
+void compile_place_free(struct compile_place *p)
+{
+    compile_strings_free(&p->readable);
+    if (p->work)
+        io_remove(p->work, NULL);
+    free(p->work);
+    free(p->build);
+    *p = (struct compile_place){0};
+}
+
+static bool disk_is_full(const char *dir)
+{
+    struct statvfs v;
+    return statvfs(dir, &v) == 0 && (uint64_t)v.f_bavail * v.f_frsize < 1 << 20;
+}
+
+// Why a run that did not succeed failed. The log is the candidate's to write (#error), so it is asked only
+// about what this machine can confirm.
+static int judge_end(const struct compile_place *place, const char *program, const struct proc_end *end,
+                     struct str *raw, struct err *e)
+{
+    if (disk_is_full(place->work))
+        return err_set(e, ERR_FAIL, "Free some space, or set TMPDIR to a folder on another disk.",
+                       "the disk of %s is full", place->work);
+    if (!io_is_dir(place->build))
+        return err_set(e, ERR_FAIL, "Start the run again; keep cleaners of temporary files away from it.",
+                       "the work folder %s has vanished", place->work);
+    if (end->status == 126 || end->status == 127)
+        return err_set(e, ERR_FAIL, "`ksmith doctor` says what holds on this machine.",
+                       "%s could not be started in the sandbox", program);
+    struct str why = {0};
+    if (end->timed_out)
+        str_addf(&why, "error: the compiler was stopped at its limit of %d s\n", WALL_MS / 1000);
+    else if (end->signal == SIGXFSZ || strstr(str_c(raw), "File size limit exceeded"))
+        str_addf(&why, "error: the output is larger than %d MB\n", (int)(FILE_BYTES >> 20));
+    else if (end->signal == SIGKILL || strstr(str_c(raw), "Killed signal terminated program"))
+        str_addf(&why, "error: the compiler was stopped at its limit of %d s of CPU time\n", CPU_SECONDS);
+    else if (end->signal)
+        str_addf(&why, "error: the compiler was killed by signal %d\n", end->signal);
+    else if (strstr(str_c(raw), "out of memory") || strstr(str_c(raw), "virtual memory exhausted"))
+        str_addf(&why, "error: the compiler needs more than %d GB of memory\n", (int)(MEMORY >> 30));
+    str_splice(raw, 0, 0, str_c(&why), why.len);
+    str_free(&why);
+    return 1;
+}
+
+int compile_run(const struct compile_place *place, const char *const *argv, const strings *extra,
+                struct str *raw, struct err *e)
+{
+    VEC(const char *) readable = {0};
+    for (size_t i = 0; i < place->readable.n; i++)
+        vec_push(&readable, place->readable.v[i]);
+    for (size_t i = 0; extra && i < extra->n; i++)
+        vec_push(&readable, extra->v[i]);
+    vec_push(&readable, NULL);
+    const char *const writable[] = {place->build, "/dev/null", NULL};
+    char *tmp = xasprintf("TMPDIR=%s", place->build);
+    const char *const env[] = {tmp, "LC_ALL=C", "CCACHE_DISABLE=1", NULL};
+    struct sandbox cage = {.kind = SANDBOX_COMPILER,
+                           .read_only = readable.v,
+                           .read_write = writable,
+                           .memory_bytes = MEMORY,
+                           .file_bytes = FILE_BYTES,
+                           .cpu_seconds = CPU_SECONDS,
+                           .processes = PROCESSES};
+    struct proc_spec spec = {.argv = argv,
+                             .dir = place->build,
+                             .env = env,
+                             .bare_env = true,
+                             .in = -1,
+                             .before_exec = sandbox_enter,
+                             .user = &cage};
+    struct proc_end end = {0};
+    int r = sandbox_prepare(&cage, e);
+    if (r == 0) {
+        r = proc_run(&spec, raw, RAW_BYTES, WALL_MS, &end, e);
+        sandbox_done(&cage);
+    }
+    vec_free(&readable);
+    free(tmp);
+    if (r < 0 || (end.status == 0 && !end.timed_out))
+        return r;
+    return judge_end(place, argv[0], &end, raw, e);
+}
