@@ -28,7 +28,8 @@ static const char *const w_unicode[] = {"auto", "yes", "no", NULL};
         "is the reference's",                                                                             \
         .set = task_set_tolerance)
 
-// The man pages ksmith-task.5 and ksmith-config.5 must name each row; tests/unit/test_task.c holds them to it.
+// The man pages ksmith-task.5 and ksmith-config.5 must name each row; tests/unit/test_task.c holds them to
+// it.
 const struct task_key task_keys[] = {
     KEY("task", "name", "word", "the folder's name", "what listings and commits call the session",
         .set = task_set_name, .at = AT(name)),
