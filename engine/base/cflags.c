@@ -218,6 +218,16 @@ int cflags_check(const char *flag, bool allow_fast_math, struct err *e)
     return 0;
 }
 
+const char *cflags_name(size_t i)
+{
+    return i < countof(flags) ? flags[i].text : NULL;
+}
+
+const char *cflags_param(size_t i)
+{
+    return i < countof(params) ? params[i].name : NULL;
+}
+
 bool cflags_threads(const char *flag)
 {
     const struct flag *f = find(flag);

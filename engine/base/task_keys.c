@@ -14,6 +14,7 @@ static const char *const w_backend[] = {"cpu", "cuda", NULL};
 static const char *const w_evolve[] = {"body", "file", "markers", NULL};
 static const char *const w_allow[] = {"fast-math", "threads", "precision", "asm", NULL};
 static const char *const w_cache[] = {"warm", "cold", NULL};
+static const char *const w_proposers[] = {"rules", "tune", "cross", "llm", NULL};
 static const char *const w_unicode[] = {"auto", "yes", "no", NULL};
 
 #define AT(field) offsetof(struct task, field)
@@ -28,7 +29,8 @@ static const char *const w_unicode[] = {"auto", "yes", "no", NULL};
         "is the reference's",                                                                             \
         .set = task_set_tolerance)
 
-// The man pages ksmith-task.5 and ksmith-config.5 must name each row; tests/unit/test_task.c holds them to it.
+// The man pages ksmith-task.5 and ksmith-config.5 must name each row; tests/unit/test_task.c holds them to
+// it.
 const struct task_key task_keys[] = {
     KEY("task", "name", "word", "the folder's name", "what listings and commits call the session",
         .set = task_set_name, .at = AT(name)),
@@ -133,9 +135,8 @@ const struct task_key task_keys[] = {
         .set = task_set_text),
     KEY("worker", "count", "integer", "1", "workers of this kind", .set = task_set_int, .low = 1,
         .high = 256),
-    KEY("proposers", "NAME", "number", "1",
-        "weight of a proposer: rules, tune, llm, cross, or an exec's name; 0 is off", .set = task_set_weight,
-        .low = 0, .high = 1e6),
+    KEY("proposers", "NAME", "number", "1", "weight of a proposer: rules, tune, cross or llm; 0 turns it off",
+        .set = task_set_proposer, .low = 0, .high = 1e6, .words = w_proposers),
     KEY("ui", "theme", "word", "the terminal's", "colour theme, a file in themes/", .set = task_set_text),
     KEY("ui", "keys", "path", "built in", "a file with key bindings", .set = task_set_text),
     KEY("ui", "mouse", "yes | no", "no", "whether the workbench takes the mouse", .set = task_set_yes),

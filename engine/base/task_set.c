@@ -109,6 +109,17 @@ int task_set_weight(struct task_parser *p, const struct task_key *k, const struc
     return task_set_number(p, k, it);
 }
 
+int task_set_proposer(struct task_parser *p, const struct task_key *k, const struct task_item *it)
+{
+    for (int i = 0; k->words[i]; i++)
+        if (str_eq(k->words[i], it->key))
+            return task_set_number(p, k, it);
+    if (str_eq(it->key, "exec"))
+        return task_error(p, it, -1, "Remove the line.",
+                          "the proposer exec is not built yet; rules, tune, cross and llm are");
+    return task_error_nearest(p, it, -1, it->key, k->words, "there is no proposer called '%s'", it->key);
+}
+
 static int whole(struct task_parser *p, const struct task_key *k, const struct task_item *it, double *x)
 {
     if (number(p, k, it, x) < 0)

@@ -1,4 +1,5 @@
 #include "base/cflags.h"
+#include "base/io.h"
 #include "t.h"
 
 static const struct {
@@ -101,10 +102,32 @@ static void a_tasks_own_flags(void)
     }
 }
 
+static void the_man_page_has_the_list(void)
+{
+    struct str page = {0};
+    CHECK_INT(io_read_file("man/ksmith-task.5", 1 << 20, &page, NULL), 0);
+    const char *at = strstr(str_c(&page), ".Sh FLAGS");
+    CHECK(at != NULL);
+    for (int kind = 0; at && kind < 2; kind++)
+        for (size_t i = 0; kind ? cflags_param(i) != NULL : cflags_name(i) != NULL; i++) {
+            char want[96];
+            const char *name = kind ? cflags_param(i) : cflags_name(i) + 1;
+            // roff would take the O of -Os for a macro's name
+            snprintf(want, sizeof want, "%s %s\n", kind ? "\n.It Li" : "Fl",
+                     strcmp(name, "Os") ? name : "\\&Os");
+            if (!strstr(at, want)) {
+                printf("# no %s", want);
+                CHECK(false);
+            }
+        }
+    str_free(&page);
+}
+
 int main(void)
 {
     T(candidates_pass_an_allow_list);
     T(kinds_of_flags);
     T(a_tasks_own_flags);
+    T(the_man_page_has_the_list);
     T_END;
 }

@@ -260,6 +260,8 @@ static void values_of_the_rest(void)
         {"", "[model a]\nurl = https://x\nmodel = m\ntemperature = 3\n", 20, 15, "between 0 and 2", "range"},
         {"", "[worker w]\ncount = 0\n", 18, 9, "between 1 and 256", "range"},
         {"", "[proposers]\nrules = lots\n", 18, 9, "wants a number", "decimal"},
+        {"", "[proposers]\nruls = 1\n", 18, 1, "no proposer called 'ruls'", "Did you mean 'rules'?"},
+        {"", "[proposers]\nexec = 1\n", 18, 1, "exec is not built yet", "Remove"},
         {"", "[ui]\nmouse = maybe\n", 18, 9, "yes or no", "yes or no"},
         {"", "[ui]\nunicode = utf8\n", 18, 11, "auto | yes | no", "auto"},
     };
