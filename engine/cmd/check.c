@@ -71,7 +71,7 @@ static int run(struct args *a)
     char *baseline = NULL;
     if (task_load(a->dir, set, n, &t, &errors) < 0) {
         status = cmd_fail_list(&errors);
-    } else if (!(baseline = oneshot_baseline(&t, &e)) || !(o = oneshot_open(&t, set, n, &e))) {
+    } else if (!(baseline = oneshot_baseline(&t, &e)) || !(o = oneshot_open(&t, set, n, args_flag(a, "trust"), &e))) {
         status = cmd_fail(&e);
     } else {
         json *request = json_object();
@@ -100,7 +100,7 @@ static int run(struct args *a)
     return status;
 }
 
-static const struct opt opts[] = {OPT_JSON, OPT_SET, OPT_END};
+static const struct opt opts[] = {OPT_TRUST, OPT_JSON, OPT_SET, OPT_END};
 
 const struct cmd cmd_check = {
     .name = "check",

@@ -101,7 +101,7 @@ static int run(struct args *a)
 static const struct opt run_opts[] = {
     {"headless", NULL, "only a bar on a terminal, plain lines in a pipe; Ctrl-C stops the search"},
     {"detach", NULL, "return at once"},
-    {"trust", NULL, "run models' candidates although this machine has no sandbox"},
+    OPT_TRUST,
     OPT_SET,
     OPT_END};
 
@@ -141,7 +141,7 @@ static int engine(struct args *a)
     return status;
 }
 
-static const struct opt engine_opts[] = {{"trust", NULL, ""}, OPT_SET, OPT_END};
+static const struct opt engine_opts[] = {OPT_TRUST, OPT_SET, OPT_END};
 
 // Not in the help: the engine in the foreground, for debuggers and tests.
 const struct cmd cmd_engine = {

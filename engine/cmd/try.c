@@ -152,7 +152,7 @@ static int run(struct args *a)
         status = cmd_fail_list(&errors);
     else if (!io_exists(a->pos[0]))
         status = cmd_fail((err_set(&e, ERR_USAGE, "Name a whole kernel file.", "there is no file %s", a->pos[0]), &e));
-    else if (!(x.baseline = oneshot_baseline(&x.t, &e)) || !(x.o = oneshot_open(&x.t, set, n, &e)) || preflight(&x, &e) < 0)
+    else if (!(x.baseline = oneshot_baseline(&x.t, &e)) || !(x.o = oneshot_open(&x.t, set, n, args_flag(a, "trust"), &e)) || preflight(&x, &e) < 0)
         status = cmd_fail(&e);
     else
         status = args_flag(a, "watch") ? watch(&x, a->pos[0]) : once(&x, a->pos[0]);
@@ -166,6 +166,7 @@ static int run(struct args *a)
 
 static const struct opt opts[] = {{"watch", NULL, "judge it again each time it is saved"},
                                   {"faster", NULL, "exit status 0 only where it is proven faster too"},
+                                  OPT_TRUST,
                                   OPT_JSON,
                                   OPT_SET,
                                   OPT_END};

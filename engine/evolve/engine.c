@@ -290,12 +290,10 @@ static const struct worker_ops worker_ops = {on_worker_event, on_worker_gone};
 static void start_worker(struct engine *en)
 {
     struct err e = {0};
-    char *dir = io_self_dir();
-    char *path = xasprintf("%s/%s", dir, en->task.backend == BACKEND_CUDA ? "ksmith-cuda" : "ksmith-cpu");
-    const char *argv[] = {path, NULL};
-    en->worker = worker_start(en->loop, argv, en->session->log_path, &worker_ops, en, &e);
-    free(dir);
-    free(path);
+    char **argv = worker_command(&en->task, en->o.trust, &e);
+    if (argv)
+        en->worker = worker_start(en->loop, (const char *const *)argv, en->session->log_path, &worker_ops, en, &e);
+    free(argv);
     if (en->worker)
         send_open(en);
     else

@@ -69,17 +69,17 @@ json *oneshot_ask(struct oneshot *o, const json *request, const char *want, ones
     return answer;
 }
 
-struct oneshot *oneshot_open(const struct task *t, const char *const *overrides, size_t n, struct err *e)
+struct oneshot *oneshot_open(const struct task *t, const char *const *overrides, size_t n, bool trust,
+                             struct err *e)
 {
     static const int signals[] = {SIGINT, SIGTERM, 0};
     struct oneshot *o = xcalloc(1, sizeof *o);
-    char *dir = io_self_dir(), *path = xasprintf("%s/%s", dir, t->backend == BACKEND_CUDA ? "ksmith-cuda" : "ksmith-cpu");
-    const char *argv[] = {path, NULL};
+    char **argv = worker_command(t, trust, e);
     o->loop = loop_new();
     loop_signals(o->loop, signals, on_signal, o);
-    o->worker = worker_start(o->loop, argv, "/dev/null", &ops, o, e);
-    free(dir);
-    free(path);
+    if (argv)
+        o->worker = worker_start(o->loop, (const char *const *)argv, "/dev/null", &ops, o, e);
+    free(argv);
     if (o->worker) {
         json *request = json_object(), *set = json_array();
         json_put_str(request, "op", "open");

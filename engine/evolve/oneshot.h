@@ -7,7 +7,8 @@
 struct oneshot;
 
 // Starts the task's worker and opens the task in it. overrides as for task_load.
-struct oneshot *oneshot_open(const struct task *t, const char *const *overrides, size_t n, struct err *e);
+struct oneshot *oneshot_open(const struct task *t, const char *const *overrides, size_t n, bool trust,
+                             struct err *e);
 void oneshot_close(struct oneshot *o);
 // Sends request and waits for the event named want; progress events go to show (may be NULL). NULL and an error where the
 // worker fails or the user presses Ctrl-C.
