@@ -42,9 +42,9 @@ json *event_evict(int64_t id, int island, const char *why);
 json *event_migrate(int64_t id, int from, int to, const int bins[STATE_CELL], int64_t over);
 json *event_steer(const char *who, const char *cmd, json *args); // args is taken over; NULL: {}
 struct event_cost {
-    double wall, cpu, usd, seconds;
-    int64_t evals, tokens_in, tokens_out;
-    const char *model, *op;
+    double wall, cpu, usd; // seconds, seconds, dollars
+    int64_t tokens_in, tokens_out;
+    const char *model;
 };
 json *event_cost(const struct event_cost *c);
 json *event_pause(const char *why);

@@ -21,7 +21,8 @@
 // verdict    id, status, stage, reason?, of? (duplicate of), inc? (incumbent raced), gain low high?
 //            (RATIO over inc), faster?, regress?, shapes? SHAPES, cell? [bins], blob? (source that was
 //            timed), binary?, again? (re-measured), stages? {name: ms}, static? {}, race? {}, recheck? {},
-//            error? {}, log?, samples?, seconds? (evaluation time). The last verdict of a candidate counts.
+//            error? {}, log?, samples?, seconds? (present where a worker judged). The last verdict of a
+//            candidate counts.
 // anchor     id, speedup low high (RATIO over the baseline), shapes? [[name, speedup, low, high]..]
 // accept     id, over, gain low high, champion, commits [{id,commit,parents[],message,author,mail,time,
 //            stone?}..] (stepping stones first, the winner last), main? {commit,parents[],message,...}
@@ -29,7 +30,7 @@
 // evict      id, island, why?
 // migrate    id, from, to, cell, over?
 // steer      who, cmd, args {}: see "Steering" below
-// cost       since the last: wall?, cpu?, usd?, seconds; evals?, tokens_in?, tokens_out?, model?, op?
+// cost       since the last: wall?, cpu?, usd?, tokens_in?, tokens_out?, model?
 // pause, resume   why?
 // stop       reason (done | budget | user | error | ...), msg?
 // note       msg, id?: the engine's own remarks ("a torn line of 17 bytes was cut off")
@@ -156,11 +157,37 @@ struct file {
     bool executable;
 };
 
+struct funnel {
+    const char *stage;
+    int64_t by_status[ST_COUNT];
+};
+
 struct op_stats { // of an operator, proposer or model
     const char *name;
     int64_t tried, judged, ok, faster, accepted;
     double seconds, usd;
     double log_gain; // sum over the accepted
+};
+typedef VEC(struct op_stats) stats_list;
+
+// What was before a steering action, for undo.
+enum change_kind {
+    CHANGE_FLAGS,
+    CHANGE_ISLAND,
+    CHANGE_NOTE,
+    CHANGE_TAG,   // a tag was added
+    CHANGE_UNTAG, // a tag was taken away
+    CHANGE_HINT,  // a hint was given or taken back
+    CHANGE_SETTING,
+    CHANGE_FOCUS,
+};
+struct steer_change {
+    enum change_kind kind;
+    int64_t id;     // candidate, hint's line or focus
+    unsigned flags; // the steering flags
+    int island;
+    const char *text;       // note, tag or a setting's value
+    const char *what, *key; // of a setting
 };
 
 struct steer { // an entry of the history
@@ -170,14 +197,7 @@ struct steer { // an entry of the history
     const char *args; // JSON text
     bool undone, undoable;
     // What it changed, for undo: flags of candidates, or one setting.
-    VEC(struct steer_change {
-        int64_t id;       // candidate, or -1
-        unsigned flags;   // before
-        int island;       // before
-        const char *text; // note or setting before
-        const char *key;  // setting, or tag
-    })
-    changes;
+    VEC(struct steer_change) changes; // for undo
 };
 
 struct hint {
@@ -216,9 +236,8 @@ struct state {
     VEC(int64_t) champions; // ids, oldest first; champions.v[0] is the baseline once it is the root
     VEC(int64_t) accepted;  // ids in order, the baseline first
     int64_t by_status[ST_COUNT];
-    VEC(struct op_stats)
-    ops, models, stages; // stages: where verdicts other than ok were decided (tried = count)
-    VEC(struct op_stats) proposers;
+    VEC(struct funnel) funnel; // where verdicts were decided
+    stats_list ops, proposers, models;
     // steering
     VEC(struct steer) steers;
     VEC(struct hint) hints;
@@ -233,7 +252,9 @@ struct state {
     bool paused, stopped;
     const char *paused_why, *stop_reason, *stop_msg;
     double wall, cpu, usd;
-    int64_t evals, tokens_in, tokens_out, iterations; // iterations: the highest iter + 1
+    int64_t evals;      // verdicts that a worker gave
+    int64_t iterations; // the highest iter + 1
+    int64_t tokens_in, tokens_out;
     // private to the fold
     struct state_memory *memory;
 };
@@ -243,6 +264,8 @@ void state_free(struct state *st);
 // Folds one line. -1 where the line contradicts what was before it (an unknown id, a second session line):
 // e says what; the state is then not to be used further.
 int state_apply(struct state *st, const struct journal_line *line, struct err *e);
+// Whether an event would fold, without folding it: asked before a line is appended.
+int state_check(const struct state *st, const json *event, struct err *e);
 // SHA-256 over all that lines decide, for tests and snapshots.
 void state_digest(const struct state *st, char hex[65]);
 
