@@ -269,11 +269,14 @@ static struct made *find_made(struct compiler *c, const unsigned char key[32])
 static void forget_oldest(struct compiler *c, bool failed, size_t keep)
 {
     size_t n = 0, oldest = 0;
+    uint64_t least = UINT64_MAX;
     for (size_t i = 0; i < c->made.n; i++) {
-        if (c->made.v[i].failed != failed)
-            continue;
-        if (!n++ || c->made.v[i].used < c->made.v[oldest].used)
+        const struct made *m = &c->made.v[i];
+        n += m->failed == failed;
+        if (m->failed == failed && m->used < least) {
+            least = m->used;
             oldest = i;
+        }
     }
     if (n < keep)
         return;
@@ -300,7 +303,7 @@ static int adopt(struct compiler *c, struct binary *out, struct err *e)
 {
     char *made = io_join(c->place.build, "k.so");
     snprintf(out->path, sizeof out->path, "%s/b%llu.so", c->place.work, (unsigned long long)++c->serial);
-    struct elf f;
+    struct elf f = {0};
     int r = rename(made, out->path) < 0 ? err_sys(e, "", "cannot move %s", made) : elf_open(out->path, &f, e);
     free(made);
     if (r < 0)

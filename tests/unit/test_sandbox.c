@@ -42,7 +42,7 @@ static int in_kernel(bool threads, bool locked, int (*act)(void))
             _exit(99);
         if (locked && sandbox_lock_kernel(&s) < 0)
             _exit(98);
-        _exit(act());
+        syscall(SYS_exit_group, act()); // without the checks of a sanitizer, which trap
     }
     int status = 0;
     waitpid(pid, &status, 0);
@@ -168,7 +168,6 @@ static void kernel_traps(void)
         {do_executable, "mprotect"},
         {do_map_executable, "mmap"},
         {do_write_elsewhere, "write"},
-        {do_thread, "rt_sigaction"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CHECK_INT(in_kernel(false, true, cases[i].act), SANDBOX_TRAPPED);
@@ -183,6 +182,7 @@ static void kernel_with_threads(void)
 {
 #if !defined __SANITIZE_ADDRESS__ // its thread start asks the system for more
     CHECK_INT(in_kernel(true, true, do_thread), 0);
+    CHECK_INT(in_kernel(false, true, do_thread), SANDBOX_TRAPPED);
 #endif
     CHECK_INT(in_kernel(true, true, do_fork), SANDBOX_TRAPPED);
     CHECK_INT(in_kernel(true, true, do_socket), SANDBOX_TRAPPED);
