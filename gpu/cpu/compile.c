@@ -42,23 +42,38 @@ struct build {
     bool of_task; // with the task's cflags, defines and folders
 };
 
-static char *find_compiler(void)
+// A program of that name on PATH, or NULL.
+static char *on_path(const char *name)
 {
-    const char *cc = getenv("CC"), *names[] = {cc && *cc ? cc : "gcc", "gcc", "cc", "clang"};
+    if (strchr(name, '/'))
+        return access(name, X_OK) == 0 ? realpath(name, NULL) : NULL;
     const char *path = getenv("PATH");
-    for (size_t i = 0; i < countof(names); i++) {
-        if (strchr(names[i], '/') && access(names[i], X_OK) == 0)
-            return realpath(names[i], NULL);
-        for (const char *p = path ? path : "/usr/bin:/bin"; *p; p += *p == ':') {
-            size_t n = strcspn(p, ":");
-            char *full = xasprintf("%.*s/%s", (int)n, p, names[i]);
-            if (n && *p == '/' && access(full, X_OK) == 0 && !io_is_dir(full))
-                return full;
-            free(full);
-            p += n;
-        }
+    for (const char *p = path ? path : "/usr/bin:/bin"; *p; p += *p == ':') {
+        size_t n = strcspn(p, ":");
+        char *full = xasprintf("%.*s/%s", (int)n, p, name);
+        if (n && *p == '/' && access(full, X_OK) == 0 && !io_is_dir(full))
+            return full;
+        free(full);
+        p += n;
     }
     return NULL;
+}
+
+static char *find_compiler(struct err *e)
+{
+    static const char hint[] = "Install gcc (apt-get install gcc), or set CC to the name of a C compiler.";
+    static const char *const names[] = {"gcc", "cc", "clang"};
+    const char *cc = getenv("CC");
+    char *found = cc && *cc ? on_path(cc) : NULL;
+    if (!found && cc && *cc) { // never another one than the user named
+        err_set(e, ERR_USAGE, hint, "CC=%.200s is no program that can be run", cc);
+        return NULL;
+    }
+    for (size_t i = 0; !found && i < countof(names); i++)
+        found = on_path(names[i]);
+    if (!found)
+        err_set(e, ERR_FAIL, hint, "there is no C compiler on this machine");
+    return found;
 }
 
 // "gcc 12.2.0" from "gcc (Debian 12.2.0-14) 12.2.0", "clang 14.0.6" from "Debian clang version 14.0.6".
@@ -98,10 +113,9 @@ static char *folder_of(const char *project, const char *file)
 int compiler_open(const struct task *t, struct compiler **out, struct err *e)
 {
     *out = NULL;
-    char *path = find_compiler();
+    char *path = find_compiler(e);
     if (!path)
-        return err_set(e, ERR_FAIL, "Install gcc (apt-get install gcc), or set CC to a C compiler.",
-                       "there is no C compiler on this machine");
+        return -1;
     char *work = io_temp_dir("ksmith-cc", e);
     if (!work) {
         free(path);

@@ -79,6 +79,9 @@ static int judge_end(const struct compile_place *place, const char *program, con
         str_addf(&why, "error: the compiler was killed by signal %d\n", end->signal);
     else if (strstr(str_c(raw), "out of memory") || strstr(str_c(raw), "virtual memory exhausted"))
         str_addf(&why, "error: the compiler needs more than %d GB of memory\n", (int)(MEMORY >> 30));
+    if (end->truncated)
+        str_addf(&why, "error: the compiler wrote over %d MiB of messages; the end is not here\n",
+                 RAW_BYTES >> 20);
     str_splice(raw, 0, 0, str_c(&why), why.len);
     str_free(&why);
     return 1;

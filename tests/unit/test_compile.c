@@ -96,8 +96,7 @@ static void errors_in_words(void)
 {
     struct binary b;
     CHECK_INT(build("void k(float *o)\n{\n    *o = nowhere;\n}\n", &b), 1);
-    CHECK(str_starts(str_c(&text), "k.c: In function") &&
-          strstr(text.s, "k.c:3:10: error: 'nowhere' undeclared"));
+    CHECK(strstr(str_c(&text), "k.c:3:10: error:") && strstr(text.s, "nowhere"));
     CHECK(!strstr(str_c(&text), "ksmith-cc"));
     CHECK_INT(build("void k(float *o)\n{\n    *o = nowhere;\n}\n", &b), 1);
     CHECK(b.cached && strstr(str_c(&text), "nowhere"));
@@ -182,10 +181,11 @@ static void refused_binaries(void)
 {
     CHECK_STR(reason_for("int system(const char *); int k(void) { return system(\"id\"); }"),
               "calls system()");
-    CHECK_STR(
-        reason_for("int x; __attribute__((constructor)) static void c(void) { x = 1; } void k(void) {}"),
-        "runs code at load time");
-    CHECK_STR(reason_for("int x; __attribute__((destructor)) static void c(void) { x = 1; } void k(void) {}"),
+    CHECK_STR(reason_for("int x; __attribute__((constructor)) static void c(void) { *(volatile int *)&x = 1; "
+                         "} void k(void) {}"),
+              "runs code at load time");
+    CHECK_STR(reason_for("int x; __attribute__((destructor)) static void c(void) { *(volatile int *)&x = 1; "
+                         "} void k(void) {}"),
               "runs code at unload time");
     CHECK_STR(reason_for("static void f(void) {} static void *r(void) { return f; } "
                          "static void g(void) __attribute__((ifunc(\"r\"))); void k(void) { g(); }"),

@@ -2,9 +2,11 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/proc.h"
+#include "cpu/compile.h"
 #include "cpu/sandbox.h"
 #include "t.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -191,6 +193,61 @@ static void kernel_with_threads(void)
     CHECK_INT(in_kernel(true, true, do_blocked), -SIGSYS);
 }
 
+#if !defined __SANITIZE_ADDRESS__
+// A real parallel kernel: its library starts inside the cage, its threads after the lock.
+static void openmp_runs_in_the_cage(void)
+{
+    char *dir = io_temp_dir("ksmith-test", NULL), flag[] = "-fopenmp";
+    struct task task = {.dir = dir,
+                        .project = dir,
+                        .kernel_file = "k.c",
+                        .kernel_func = "k",
+                        .allow_threads = true,
+                        .threads = 2};
+    struct compiler *c = NULL;
+    struct binary b = {0};
+    struct str log = {0};
+    struct err e = {0};
+    vec_push(&task.cflags, flag);
+    CHECK_INT(compiler_open(&task, &c, &e), 0);
+    if (c)
+        CHECK_INT(compiler_build(c,
+                                 "void k(int *o, int n) {\n_Pragma(\"omp parallel for num_threads(2)\")\n"
+                                 "for (int i = 0; i < n; i++) o[i] = i; }\n",
+                                 NULL, 0, &b, &log, &e),
+                  0);
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        const char *const paths[] = {"/usr", "/lib", "/lib64", "/etc/ld.so.cache", b.path, NULL};
+        struct sandbox s = {
+            .kind = SANDBOX_KERNEL, .read_only = paths, .threads = true, .memory_bytes = 1ull << 30};
+        int out[1000];
+        void (*k)(int *, int) = NULL;
+        if (sandbox_on_trap(note) < 0 || sandbox_prepare(&s, NULL) < 0 || sandbox_enter(&s) < 0)
+            _exit(99);
+        void *so = dlopen(b.path, RTLD_NOW | RTLD_LOCAL);
+        if (so)
+            *(void **)&k = dlsym(so, "k");
+        if (!k || sandbox_lock_kernel(&s) < 0)
+            _exit(98);
+        for (int i = 0; i < 3; i++)
+            k(out, 1000);
+        syscall(SYS_exit_group, out[999] != 999);
+    }
+    int status = 0;
+    waitpid(pid, &status, 0);
+    CHECK_INT(status, 0);
+    if (status)
+        printf("# trapped %s\n", sandbox_syscall_name(*trapped));
+    compiler_close(c);
+    vec_free(&task.cflags);
+    io_remove(dir, NULL);
+    free(dir);
+    str_free(&log);
+}
+#endif
+
 // Runs a shell line under the compiler's profile.
 static struct proc_end in_compiler(const char *line, struct sandbox *s, struct str *out)
 {
@@ -245,6 +302,9 @@ int main(void)
         T(kernel_reads_libraries_only_while_loading);
         T(kernel_traps);
         T(kernel_with_threads);
+#if !defined __SANITIZE_ADDRESS__
+        T(openmp_runs_in_the_cage);
+#endif
         T(compiler_profile);
     } else {
         SKIP("sandbox", have.why);
