@@ -16,8 +16,10 @@ CFLAGS  ?= -O2 -g
 KSFLAGS := -std=c17 -D_GNU_SOURCE -DKSMITH_VERSION='"$(VERSION)"' $(WARN) -fno-strict-aliasing -ffp-contract=off \
            -Iengine -Igpu -Itui -I. $(filter-out -D_XOPEN_SOURCE=600 -D_DEFAULT_SOURCE,$(shell pkg-config --cflags $(PKGS) 2>/dev/null)) \
            $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
-LIBS     = $(shell pkg-config --libs libcjson inih libgit2 libcurl ncursesw 2>/dev/null) -lm -ldl
-WLIBS    = $(shell pkg-config --libs libcjson inih 2>/dev/null) -lm -ldl -lpthread
+# Where a bundle keeps its libraries; elsewhere the folder is not there and the system's are taken.
+RPATH   := -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib/ksmith'
+LIBS     = $(RPATH) $(shell pkg-config --libs libcjson inih libgit2 libcurl ncursesw 2>/dev/null) -lm -ldl
+WLIBS    = $(RPATH) $(shell pkg-config --libs libcjson inih 2>/dev/null) -lm -ldl -lpthread
 Q       := $(if $(filter 1,$(V)),,@)
 say      = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $(1) $(2))
 

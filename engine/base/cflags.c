@@ -80,10 +80,11 @@ static const struct flag {
     {"-finline-limit=", NUMBER, 0, 100000, NULL, false, false},
     {"-fno-math-errno", PLAIN, 0, 0, NULL, false, false},    // no output shows errno
     {"-fno-trapping-math", PLAIN, 0, 0, NULL, false, false}, // nor a trap that nobody enabled
-    {"-fassociative-math", PLAIN, 0, 0, NULL, true, false},  // sums in another order
-    {"-fno-signed-zeros", PLAIN, 0, 0, NULL, true, false},   // -0 may become 0
-    {"-freciprocal-math", PLAIN, 0, 0, NULL, true, false},   // x/y becomes x*(1/y)
-    {"-ffinite-math-only", PLAIN, 0, 0, NULL, true, false},  // NaN and infinity may be mishandled
+    {"-fassociative-math", PLAIN, 0, 0, NULL, true,
+     false}, // sums in another order; gcc wants the two no- flags above and -fno-signed-zeros beside it
+    {"-fno-signed-zeros", PLAIN, 0, 0, NULL, true, false},  // -0 may become 0
+    {"-freciprocal-math", PLAIN, 0, 0, NULL, true, false},  // x/y becomes x*(1/y)
+    {"-ffinite-math-only", PLAIN, 0, 0, NULL, true, false}, // NaN and infinity may be mishandled
     {"-funsafe-math-optimizations", PLAIN, 0, 0, NULL, true, false},
     {"-ffast-math", PLAIN, 0, 0, NULL, true, false}, // all of these; only whole does it bring the vector expf
     {"-Ofast", PLAIN, 0, 0, NULL, true, false},
@@ -118,7 +119,6 @@ static const struct param {
     {"inline-unit-growth", 1, 1000},
     {"max-inline-insns-single", 1, 2000},
     {"max-inline-insns-auto", 1, 2000},
-    {"avx512-use-mask-compare", 0, 1},
 };
 
 static bool number_within(const char *s, size_t n, long low, long high)
@@ -173,9 +173,8 @@ static const struct flag *find(const char *flag)
 static int check_param(const char *flag, struct err *e)
 {
     const char *at = flag + strlen("--param"), *eq = strchr(at, '=');
-    if (*at == '=' || *at == ' ')
-        at++;
-    eq = strchr(at, '=');
+    if (*at == '=')
+        eq = strchr(++at, '=');
     for (size_t i = 0; eq && i < countof(params); i++) {
         if (strlen(params[i].name) != (size_t)(eq - at) ||
             strncmp(params[i].name, at, (size_t)(eq - at)) != 0)
@@ -217,6 +216,16 @@ int cflags_check(const char *flag, bool allow_fast_math, struct err *e)
                        "Add 'allow = fast-math' to the task's [build] section if results may change.",
                        "'%s' may change results, and the task does not allow that", flag);
     return 0;
+}
+
+const char *cflags_name(size_t i)
+{
+    return i < countof(flags) ? flags[i].text : NULL;
+}
+
+const char *cflags_param(size_t i)
+{
+    return i < countof(params) ? params[i].name : NULL;
 }
 
 bool cflags_threads(const char *flag)

@@ -10,5 +10,9 @@ int cflags_check(const char *flag, bool allow_fast_math, struct err *e);
 bool cflags_threads(const char *flag);
 // True where the flag may change results: it needs allow = fast-math.
 bool cflags_fast_math(const char *flag);
+// The list itself, for pages and completion: flag i, ending in '=' where a value follows; NULL behind the
+// last.
+const char *cflags_name(size_t i);
+const char *cflags_param(size_t i); // the same for the names of --param=NAME=NUMBER
 // The task's own cflags are its author's: only what would break the judge's own command line is refused.
 int cflags_check_task(const char *flag, struct err *e);

@@ -19,7 +19,8 @@ int64_t clock_ns(void)
 double clock_wall(void)
 {
     struct timespec t = get(CLOCK_REALTIME);
-    return (double)t.tv_sec + (double)(t.tv_nsec / 1000) * 1e-6;
+    long us = t.tv_nsec / 1000;
+    return (double)t.tv_sec + (double)us * 1e-6;
 }
 
 double clock_cpu(void)

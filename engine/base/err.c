@@ -3,6 +3,9 @@
 #include "base/str.h"
 #include "base/text.h"
 
+#undef err_set
+#undef err_sys
+
 #include <errno.h>
 #include <stdarg.h>
 

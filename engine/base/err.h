@@ -24,6 +24,13 @@ __attribute__((format(printf, 4, 5))) int err_set(struct err *e, enum err_kind k
                                                   const char *fmt, ...);
 // The same with the text of errno appended.
 __attribute__((format(printf, 3, 4))) int err_sys(struct err *e, const char *hint, const char *fmt, ...);
+// Checkers see through these that an error is never 0; they cannot see into err.c.
+static inline int err_negative(int r)
+{
+    return r < 0 ? r : -1;
+}
+#define err_set(...) err_negative(err_set(__VA_ARGS__))
+#define err_sys(...) err_negative(err_sys(__VA_ARGS__))
 // Adds the place to an error: "path:line:column"; line 0 leaves line and column out.
 void err_at(struct err *e, const char *path, int line, int column);
 // "ksmith: WHERE: MSG\n  HINT\n" on f, with control characters made harmless.

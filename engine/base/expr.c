@@ -366,7 +366,7 @@ static int eval_divide(const struct eval *v, enum op op, int64_t a, int64_t b, i
         *r = op == OP_DIV ? a / b : a % b;
         return 0;
     }
-    if (b < 0)
+    if (b <= 0) // a zero was refused above
         return eval_fail(v, "ceildiv or align by a negative number");
     int64_t up = a / b + (a % b > 0);
     if (op == OP_CEILDIV)
@@ -423,7 +423,7 @@ static int eval_binary(const struct eval *v, enum op op, int64_t a, int64_t b, i
 static int eval_node(const struct eval *v, int i, int64_t *r)
 {
     const struct node *n = &v->x->nodes.v[i];
-    int64_t a, b;
+    int64_t a = 0, b = 0;
     if (n->op == OP_NUM) {
         *r = n->num;
         return 0;

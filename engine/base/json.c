@@ -56,10 +56,8 @@ static bool duplicate_keys(const cJSON *j)
     return false;
 }
 
-json *json_parse(const char *s, size_t n, struct err *e)
+json *json_parse_own(const char *s, size_t n, struct err *e)
 {
-    if (text_check(s, n, e) < 0)
-        return NULL;
     // cJSON may look one byte past what it was given, and refuses trailing text only if it sees the NUL.
     char *copy = xstrndup(s, n);
     const char *end = NULL;
@@ -67,6 +65,14 @@ json *json_parse(const char *s, size_t n, struct err *e)
     if (!j)
         err_set(e, ERR_FAIL, "", "not one JSON value: stopped at offset %td of %zu", end ? end - copy : 0, n);
     free(copy);
+    return j;
+}
+
+json *json_parse(const char *s, size_t n, struct err *e)
+{
+    if (text_check(s, n, e) < 0)
+        return NULL;
+    cJSON *j = json_parse_own(s, n, e);
     if (j && duplicate_keys(j)) {
         err_set(e, ERR_FAIL, "", "the same key twice in one object");
         cJSON_Delete(j);

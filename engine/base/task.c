@@ -77,7 +77,7 @@ char *task_path_inside(const char *root, const char *path)
         size_t len = strcspn(s, "/");
         if (len == 2 && strncmp(s, "..", 2) == 0) {
             good = out.len > 0;
-            while (out.len && out.s[out.len - 1] != '/')
+            while (out.s && out.len && out.s[out.len - 1] != '/')
                 out.len--;
             if (out.len)
                 out.len--;
@@ -177,7 +177,7 @@ static void read_config(struct task_parser *p)
 
 static int parse(struct task_parser *p, const char *text, size_t len, const char *const *overrides, size_t n)
 {
-    size_t before = p->errors->n;
+    p->errors_before = p->errors->n;
     if (p->files)
         read_config(p);
     task_read_layer(p, p->task_path, LAYER_TASK, text, len);
@@ -192,7 +192,7 @@ static int parse(struct task_parser *p, const char *text, size_t len, const char
     for (size_t i = 0; i < p->items.n; i++)
         task_item_free(&p->items.v[i]);
     vec_free(&p->items);
-    return p->errors->n > before ? -1 : 0;
+    return p->errors->n > p->errors_before ? -1 : 0;
 }
 
 int task_parse(const char *path, const char *text, size_t len, const char *dir, const char *const *overrides,

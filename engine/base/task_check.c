@@ -2,7 +2,7 @@
 
 #include "base/io.h"
 
-#include <math.h>
+#include <ctype.h>
 
 const struct task_item *task_item_of(const struct task_parser *p, const char *section, const char *key)
 {
@@ -20,6 +20,21 @@ struct name_check {
     int at; // of the expression in the item's value
 };
 
+static bool word_byte(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+// Where the whole word stands in text, not as a part of a longer one.
+static const char *find_word(const char *text, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at++)
+        if (!word_byte(at[n]) && (at == text || !word_byte(at[-1])))
+            return at;
+    return NULL;
+}
+
 static void check_name(void *user, const char *name)
 {
     struct name_check *c = user;
@@ -30,11 +45,7 @@ static void check_name(void *user, const char *name)
     bool is_arg = false;
     for (size_t i = 0; i < t->args.n; i++)
         is_arg |= str_eq(t->args.v[i].name, name);
-    // The word itself, not a longer one that contains it.
-    const char *at = c->expr;
-    size_t n = strlen(name);
-    while ((at = strstr(at, name)) != NULL && (strchr("_", at[n]) ? at[n] != 0 : false))
-        at += n;
+    const char *at = find_word(c->expr, name);
     int place = c->at + (at ? (int)(at - c->expr) : 0);
     if (is_arg)
         task_error(c->p, c->it, place, "Only arguments that are dim can stand in expressions.",
@@ -99,6 +110,9 @@ static void check_shapes(struct task_parser *p)
         test |= t->shapes.v[i].test;
         bench |= t->shapes.v[i].bench;
     }
+    // Sizes can be computed only from shapes and names without a mistake.
+    for (size_t i = 0; p->errors->n == p->errors_before && i < t->shapes.n; i++)
+        task_check_shape(p, task_item_of(p, "shapes", t->shapes.v[i].name), &t->shapes.v[i]);
     if (!test)
         task_missing(p, "shapes", "Add a line such as: ragged = N=1001 test.", "no shape is a test");
     if (!bench)
@@ -157,6 +171,16 @@ static void check_build(struct task_parser *p)
                    "%d threads, and the task does not allow threads", t->threads);
 }
 
+// Also true where the value is wrong and so is not in extra.
+static bool has_key(const struct task_parser *p, const char *model, const char *key)
+{
+    for (size_t i = 0; i < p->items.n; i++)
+        if (str_eq(p->items.v[i].section, "model") && str_eq(p->items.v[i].name, model) &&
+            str_eq(p->items.v[i].key, key))
+            return true;
+    return false;
+}
+
 // Sections of other parts: what a model or worker cannot do without.
 static void check_extra(struct task_parser *p)
 {
@@ -170,7 +194,7 @@ static void check_extra(struct task_parser *p)
                 it = &p->items.v[i];
         static const char *const needed[] = {"url", "model"};
         for (size_t i = 0; it && i < countof(needed); i++)
-            if (!json_has(s, needed[i]))
+            if (!has_key(p, name + 6, needed[i]))
                 task_error(p, it, -1, "Add the key to the section.", "[%s] has no %s", name, needed[i]);
         if (it && json_has(s, "key_env") && json_has(s, "key_cmd"))
             task_error(p, it, -1, "Keep one of them.", "[%s] has both key_env and key_cmd", name);

@@ -76,18 +76,17 @@ static void add(struct hidden *h, const int64_t *dims)
     vec_push(&h->out, s);
 }
 
-// One dim at v, or at the nearest value to it that require and the limits allow; down first, so that "one
-// less" and "a prime" stay within what the shape can hold.
+// One dim at v, or at the nearest value to it that require and the limits allow; and that
+// no shape has yet.
 static void add_one(struct hidden *h, size_t dim, int64_t v)
 {
     int64_t *dims = xmalloc(h->t->dims.n * sizeof *dims);
     memcpy(dims, h->base->dims, h->t->dims.n * sizeof *dims);
     for (int step = 0; step < 2 * STEPS; step++) {
         dims[dim] = v + (step & 1 ? (step + 1) / 2 : -(step / 2));
-        if (dims[dim] < 1 || !fits(h, dims))
+        if (dims[dim] < 1 || known(h, dims) || !fits(h, dims))
             continue;
-        if (!known(h, dims))
-            add(h, dims);
+        add(h, dims);
         break;
     }
     free(dims);

@@ -14,6 +14,7 @@ static const char *const w_backend[] = {"cpu", "cuda", NULL};
 static const char *const w_evolve[] = {"body", "file", "markers", NULL};
 static const char *const w_allow[] = {"fast-math", "threads", "precision", "asm", NULL};
 static const char *const w_cache[] = {"warm", "cold", NULL};
+static const char *const w_proposers[] = {"rules", "tune", "cross", "llm", NULL};
 static const char *const w_unicode[] = {"auto", "yes", "no", NULL};
 
 #define AT(field) offsetof(struct task, field)
@@ -21,13 +22,14 @@ static const char *const w_unicode[] = {"auto", "yes", "no", NULL};
     {                                                \
         section, key, type, deflt, help, __VA_ARGS__ \
     }
-#define TOL(type_)                                                                                   \
-    KEY("check", #type_, "tolerance", "by type",                                                     \
-        "rtol X [k Y]: outputs y of this type pass where |y-r| <= X*|r| + Y*eps*rms(r), with r the " \
-        "reference's",                                                                               \
+#define TOL(type_, deflt_)                                                                                \
+    KEY("check", #type_, "tolerance", deflt_,                                                             \
+        "outputs y of this type pass where |y-r| <= X*|r| + Y*eps*rms(r), written 'rtol X' or 'rtol X k " \
+        "Y'; r "                                                                                          \
+        "is the reference's",                                                                             \
         .set = task_set_tolerance)
 
-// The man pages ksmith-task.5 and ksmith-config.5 must name each row; tests/cases/sessions.test holds them to
+// The man pages ksmith-task.5 and ksmith-config.5 must name each row; tests/unit/test_task.c holds them to
 // it.
 const struct task_key task_keys[] = {
     KEY("task", "name", "word", "the folder's name", "what listings and commits call the session",
@@ -75,12 +77,12 @@ const struct task_key task_keys[] = {
     KEY("metric", "flops", "expression", "none",
         "operations that must be done: gives GFLOP/s and % of the ceiling", .set = task_set_expr,
         .at = AT(metric_flops)),
-    TOL(f64),
-    TOL(f32),
-    TOL(f16),
-    TOL(bf16),
-    TOL(f8e4m3),
-    TOL(f8e5m2),
+    TOL(f64, "rtol 1e-7 k 16"),
+    TOL(f32, "rtol 1e-5 k 16"),
+    TOL(f16, "rtol 1e-3 k 4"),
+    TOL(bf16, "rtol 1.6e-2 k 4"),
+    TOL(f8e4m3, "rtol 0.125 k 2"),
+    TOL(f8e5m2, "rtol 0.25 k 2"),
     KEY("check", "cache", "warm | cold", "warm on cpu, cold on cuda",
         "the state of the cache before each timed run", .set = task_set_choice, .at = AT(cache),
         .words = w_cache),
@@ -133,9 +135,8 @@ const struct task_key task_keys[] = {
         .set = task_set_text),
     KEY("worker", "count", "integer", "1", "workers of this kind", .set = task_set_int, .low = 1,
         .high = 256),
-    KEY("proposers", "NAME", "number", "1",
-        "weight of a proposer: rules, tune, llm, cross, or an exec's name; 0 is off", .set = task_set_weight,
-        .low = 0, .high = 1e6),
+    KEY("proposers", "NAME", "number", "1", "weight of a proposer: rules, tune, cross or llm; 0 turns it off",
+        .set = task_set_proposer, .low = 0, .high = 1e6, .words = w_proposers),
     KEY("ui", "theme", "word", "the terminal's", "colour theme, a file in themes/", .set = task_set_text),
     KEY("ui", "keys", "path", "built in", "a file with key bindings", .set = task_set_text),
     KEY("ui", "mouse", "yes | no", "no", "whether the workbench takes the mouse", .set = task_set_yes),

@@ -18,7 +18,8 @@ struct task_parser {
     err_list *errors;
     VEC(struct task_item) items;
     const char *task_path;
-    bool files; // look whether the kernel and the reference exist
+    size_t errors_before; // those of the list's owner
+    bool files;           // look whether the kernel and the reference exist
 };
 
 // Adds an error at byte `at` of the item's value, or at its key where at is negative. Returns -1.
@@ -47,7 +48,7 @@ typedef int task_setter(struct task_parser *, const struct task_key *, const str
 task_setter task_set_text, task_set_name, task_set_choice, task_set_backend, task_set_yes, task_set_number,
     task_set_int, task_set_int64, task_set_seed, task_set_duration, task_set_expr, task_set_exprs,
     task_set_flags, task_set_words, task_set_line, task_set_function, task_set_project, task_set_allow,
-    task_set_tolerance, task_set_url, task_set_env, task_set_weight;
+    task_set_tolerance, task_set_url, task_set_env, task_set_weight, task_set_proposer;
 // task_args.c, task_shapes.c
 task_setter task_set_arg, task_set_shape;
 // Words of a value, with their places: fills at/len; returns false at the end. Brackets keep blanks together.
@@ -58,6 +59,9 @@ struct task_word {
 bool task_word_next(const char *value, int *pos, struct task_word *w);
 int task_parse_expr(struct task_parser *p, const struct task_item *item, int at, const char *text, int len,
                     struct expr **out);
+
+// What depends on the values of a shape: require, sizes of buffers, metrics. All names must be known.
+void task_check_shape(struct task_parser *p, const struct task_item *it, const struct task_shape *s);
 
 // task_check.c: what only the whole file can show
 void task_check(struct task_parser *p);

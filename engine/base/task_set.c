@@ -109,6 +109,17 @@ int task_set_weight(struct task_parser *p, const struct task_key *k, const struc
     return task_set_number(p, k, it);
 }
 
+int task_set_proposer(struct task_parser *p, const struct task_key *k, const struct task_item *it)
+{
+    for (int i = 0; k->words[i]; i++)
+        if (str_eq(k->words[i], it->key))
+            return task_set_number(p, k, it);
+    if (str_eq(it->key, "exec"))
+        return task_error(p, it, -1, "Remove the line.",
+                          "the proposer exec is not built yet; rules, tune, cross and llm are");
+    return task_error_nearest(p, it, -1, it->key, k->words, "there is no proposer called '%s'", it->key);
+}
+
 static int whole(struct task_parser *p, const struct task_key *k, const struct task_item *it, double *x)
 {
     if (number(p, k, it, x) < 0)
@@ -161,9 +172,9 @@ int task_set_duration(struct task_parser *p, const struct task_key *k, const str
     const char *s = it->value;
     double total = 0;
     for (bool bare = false; *s && !bare;) {
-        char *end;
+        char *end = NULL;
         double x = isdigit((unsigned char)*s) ? strtod(s, &end) : -1, scale = 0;
-        if (x < 0)
+        if (!end)
             break;
         bare = *end == 0;
         for (size_t i = 0; i < countof(units); i++)
@@ -356,14 +367,15 @@ int task_set_tolerance(struct task_parser *p, const struct task_key *k, const st
         double x = strtod(word, &end);
         bool is_number = !*end && x >= 0 && isfinite(x);
         bool is_name = !to && (str_eq(word, "rtol") || str_eq(word, "k"));
-        if (to && is_number)
+        bool was_wanted = to && is_number;
+        if (was_wanted)
             *to = x;
         else if (!is_name)
             task_error(p, it, w.at, "Write rtol 1e-5, or rtol 1e-5 k 16.", "expected %s, not '%s'",
                        to ? "a number from 0 up" : "rtol or k", word);
         to = is_name ? (word[0] == 'r' ? &tol.rtol : &tol.k) : NULL;
         free(word);
-        if (!is_name && !is_number)
+        if (!is_name && !was_wanted)
             return -1;
     }
     if (tol.rtol < 0 || to)

@@ -164,7 +164,7 @@ static int parse_shape(struct shape_parser *g)
         if (g->s->dims[i] == 0)
             r = task_error(g->p, g->it, (int)strlen(g->it->value), "Give every dim of [args] a size.",
                            "the shape '%s' gives no '%s'", g->s->name, g->p->t->dims.v[i]);
-    if (!g->s->test && !g->s->bench)
+    if (r == 0 && !g->s->test && !g->s->bench)
         r = task_error(g->p, g->it, (int)strlen(g->it->value), "Add test, bench or both.",
                        "the shape '%s' is neither tested nor timed", g->s->name);
     if (g->weighed && !g->s->bench)
@@ -173,36 +173,40 @@ static int parse_shape(struct shape_parser *g)
     return r;
 }
 
-// What depends on the values: require, sizes of buffers, metrics.
-static int check_values(struct shape_parser *g)
+static void check_require(struct task_parser *p, const struct task_item *it, const struct task_shape *s)
 {
-    struct task *t = g->p->t;
-    struct task_dims user = {t, g->s->dims};
-    int r = 0;
-    for (size_t i = 0; i < t->require.n; i++) {
+    struct task_dims user = {p->t, s->dims};
+    for (size_t i = 0; i < p->t->require.n; i++) {
         int64_t v;
         struct err e = {0};
-        if (expr_eval(t->require.v[i], task_lookup_dim, &user, &v, &e) < 0)
-            r = task_error(g->p, g->it, 0, e.hint, "require cannot be computed: %s", e.msg);
+        if (expr_eval(p->t->require.v[i], task_lookup_dim, &user, &v, &e) < 0)
+            task_error(p, it, 0, e.hint, "require cannot be computed: %s", e.msg);
         else if (!v)
-            r = task_error(g->p, g->it, 0, "Change the sizes, or the requirement.",
-                           "the shape '%s' breaks require = %s", g->s->name, expr_text(t->require.v[i]));
+            task_error(p, it, 0, "Change the sizes, or the requirement.",
+                       "the shape '%s' breaks require = %s", s->name, expr_text(p->t->require.v[i]));
     }
+}
+
+void task_check_shape(struct task_parser *p, const struct task_item *it, const struct task_shape *s)
+{
+    struct task *t = p->t;
+    check_require(p, it, s);
     for (size_t i = 0; i < t->args.n; i++) {
         int64_t n;
         struct err e = {0};
-        if (t->args.v[i].dir <= ARG_INOUT && task_elements(t, &t->args.v[i], g->s->dims, &n, &e) < 0)
-            r = task_error(g->p, g->it, 0, e.hint, "%s", e.msg);
+        if (t->args.v[i].dir > ARG_INOUT || task_elements(t, &t->args.v[i], s->dims, &n, &e) == 0)
+            continue;
+        task_error(p, it, 0, e.hint, "%s", e.msg);
+        return; // the other buffers have the same sizes
     }
     const struct expr *metrics[] = {t->metric_bytes, t->metric_flops};
     for (size_t i = 0; i < countof(metrics); i++) {
         int64_t v;
-        if (metrics[i] && g->s->bench && (!task_eval(t, metrics[i], g->s->dims, &v) || v < 1))
-            r = task_error(g->p, g->it, 0, "A metric counts bytes or operations: over 0 at each bench shape.",
-                           "the metric %s cannot be computed, or is not positive, at '%s'",
-                           expr_text(metrics[i]), g->s->name);
+        if (metrics[i] && s->bench && (!task_eval(t, metrics[i], s->dims, &v) || v < 1))
+            task_error(p, it, 0, "A metric counts bytes or operations: over 0 at each bench shape.",
+                       "the metric %s cannot be computed, or is not positive, at '%s'", expr_text(metrics[i]),
+                       s->name);
     }
-    return r;
 }
 
 int task_set_shape(struct task_parser *p, const struct task_key *k, const struct task_item *it)
@@ -216,8 +220,6 @@ int task_set_shape(struct task_parser *p, const struct task_key *k, const struct
     s.dims = xcalloc(p->t->dims.n + 1, sizeof *s.dims);
     struct shape_parser g = {p, it, &s, false};
     int r = parse_shape(&g);
-    if (r == 0)
-        r = check_values(&g);
     vec_push(&p->t->shapes, s);
     return r;
 }

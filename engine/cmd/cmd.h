@@ -62,4 +62,5 @@ void cmd_help_all(FILE *f);
 
 #define OPT_SET {"set", "KEY=VALUE", "override a key of task.ini or the config for this call; may be repeated"}
 #define OPT_JSON {"json", NULL, "one JSON object a line, for programs"}
+#define OPT_TRUST {"trust", NULL, "commands of this session's folder may run, and models' candidates without a sandbox"}
 #define OPT_END {0}

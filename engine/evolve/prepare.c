@@ -32,11 +32,11 @@ static void check_annotations(const struct task *t, const char *text, size_t len
     say_errors(p, &errors);
     for (size_t i = 0; i < a.flags.n; i++) {
         struct err e = {0};
-        bool threads = str_eq(a.flags.v[i], "-fopenmp");
+        bool threads = cflags_threads(a.flags.v[i]);
         if (cflags_check(a.flags.v[i], t->allow_fast_math, &e) < 0)
             say(p, PREPARE_REJECTED, "flag %s: %s", a.flags.v[i], e.msg);
         else if (threads && !t->allow_threads)
-            say(p, PREPARE_REJECTED, "flag -fopenmp: the task does not allow threads");
+            say(p, PREPARE_REJECTED, "flag %s: the task does not allow threads", a.flags.v[i]);
         vec_push(&p->flags, xstrdup(a.flags.v[i]));
     }
     annot_free(&a);

@@ -1,7 +1,9 @@
 #include "evolve/worker.h"
 
+#include "base/io.h"
 #include "base/log.h"
 #include "base/proc.h"
+#include "base/task.h"
 #include "evolve/lines.h"
 
 #include <errno.h>
@@ -49,6 +51,30 @@ static void on_closed(void *user)
 
 static const struct lines_ops line_ops = {on_line, on_bad, on_closed};
 
+char **worker_command(const struct task *t, bool trust, struct err *e)
+{
+    const char *command = NULL;
+    for (const json *x = json_first(t->extra); x && !command; x = json_next(x))
+        if (str_starts(json_key(x), "worker "))
+            command = json_str(x, "command");
+    if (command && !trust)
+        return err_set(e, ERR_USAGE, "Read it, then run again with --trust.", "the task starts a worker of its own: %s", command),
+               NULL;
+    char *own = NULL;
+    if (!command) {
+        char *dir = io_self_dir();
+        own = xasprintf("'%s/%s'", dir, t->backend == BACKEND_CUDA ? "ksmith-cuda" : "ksmith-cpu");
+        free(dir);
+    }
+    size_t n = 0;
+    char **words = str_words(own ? own : command, &n);
+    free(own);
+    if (words && n)
+        return words;
+    free(words);
+    return err_set(e, ERR_USAGE, "Write command = PROGRAM ARGS in [worker NAME].", "an empty worker command"), NULL;
+}
+
 struct worker *worker_start(struct loop *l, const char *const *argv, const char *log_path,
                             const struct worker_ops *ops, void *user, struct err *e)
 {
@@ -89,7 +115,7 @@ void worker_free(struct worker *w)
     free(w);
 }
 
-int worker_send(struct worker *w, const json *request)
+int worker_request(struct worker *w, const json *request)
 {
     return lines_send(w->lines, request);
 }

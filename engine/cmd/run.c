@@ -1,0 +1,154 @@
+// ksmith run, attach and the hidden engine verb: the search in a process of its own, and windows on it.
+#include "base/io.h"
+#include "base/task.h"
+#include "cmd/cmd.h"
+#include "cmd/follow.h"
+#include "evolve/engine.h"
+#include "session/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// The child of the first fork: leaves the terminal's session, forks again and becomes the engine.
+__attribute__((noreturn)) static void daemonize(const struct engine_options *o, int ready)
+{
+    setsid();
+    if (fork() != 0)
+        _exit(0);
+    int null = open("/dev/null", O_RDWR);
+    for (int fd = 0; fd < 3; fd++)
+        dup2(null, fd);
+    for (int fd = 3; fd < 256; fd++)
+        if (fd != ready)
+            close(fd);
+    umask(077);
+    signal(SIGHUP, SIG_IGN);
+    struct engine_options own = *o;
+    own.ready_fd = ready;
+    _exit(engine_run(&own));
+}
+
+// Starts the engine; returns when it listens. Its own words where it cannot.
+static int start(const struct engine_options *o, struct err *e)
+{
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        return err_sys(e, "", "cannot make a pipe");
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid < 0)
+        return err_sys(e, "", "cannot start the engine");
+    if (pid == 0) {
+        close(fds[0]);
+        daemonize(o, fds[1]);
+    }
+    close(fds[1]);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    struct str text = {0};
+    char buf[512];
+    for (ssize_t n; (n = read(fds[0], buf, sizeof buf)) > 0;)
+        str_addn(&text, buf, (size_t)n);
+    close(fds[0]);
+    int r = 0;
+    if (!str_eq(str_c(&text), "+")) {
+        char *message = text.len ? text.s + 1 : NULL, *hint = message ? strchr(message, '\n') : NULL;
+        if (hint)
+            *hint++ = 0;
+        r = err_set(e, text.len && text.s[0] == '2' ? ERR_USAGE : ERR_FAIL, hint ? hint : "See .ksmith/engine.log.", "%s",
+                    message ? message : "the engine ended before it listened");
+    }
+    str_free(&text);
+    return r;
+}
+
+static int check_task(const struct args *a, const char *const *set, size_t n)
+{
+    struct task t;
+    err_list errors = {0};
+    int r = task_load(a->dir, set, n, &t, &errors);
+    task_free(&t);
+    int status = r < 0 ? cmd_fail_list(&errors) : 0;
+    vec_free(&errors);
+    return status;
+}
+
+static int run(struct args *a)
+{
+    size_t n;
+    const char **set = args_values(a, "set", &n);
+    struct err e = {0};
+    int status = check_task(a, set, n);
+    if (status == 0) {
+        struct engine_options o = {.dir = a->dir, .overrides = set, .n_overrides = n, .trust = args_flag(a, "trust"), .ready_fd = -1};
+        if (start(&o, &e) < 0) {
+            status = cmd_fail(&e);
+        } else if (args_flag(a, "detach")) {
+            puts("The engine runs; `ksmith attach` follows it.");
+        } else {
+            struct follow_options f = {a->dir, args_flag(a, "headless")};
+            status = follow(&f);
+        }
+    }
+    free(set);
+    return status;
+}
+
+static const struct opt run_opts[] = {
+    {"headless", NULL, "only a bar on a terminal, plain lines in a pipe; Ctrl-C stops the search"},
+    {"detach", NULL, "return at once"},
+    OPT_TRUST,
+    OPT_SET,
+    OPT_END};
+
+const struct cmd cmd_run = {
+    .name = "run",
+    .args = "[DIR]",
+    .help = "start the search in the background and follow it",
+    .more = "The engine outlives the terminal. Run again, it goes on where the journal ends.",
+    .group = "start",
+    .takes_dir = true,
+    .opts = run_opts,
+    .run = run,
+};
+
+static int attach(struct args *a)
+{
+    struct follow_options f = {a->dir, false};
+    return follow(&f);
+}
+
+const struct cmd cmd_attach = {
+    .name = "attach",
+    .args = "[DIR]",
+    .help = "follow a running search, from any login; Ctrl-C only leaves",
+    .group = "watch and steer",
+    .takes_dir = true,
+    .run = attach,
+};
+
+static int engine(struct args *a)
+{
+    size_t n;
+    const char **set = args_values(a, "set", &n);
+    struct engine_options o = {.dir = a->dir, .overrides = set, .n_overrides = n, .trust = args_flag(a, "trust"), .ready_fd = -1};
+    int status = engine_run(&o);
+    free(set);
+    return status;
+}
+
+static const struct opt engine_opts[] = {OPT_TRUST, OPT_SET, OPT_END};
+
+// Not in the help: the engine in the foreground, for debuggers and tests.
+const struct cmd cmd_engine = {
+    .name = "engine",
+    .args = "[DIR]",
+    .help = "the engine in the foreground",
+    .takes_dir = true,
+    .opts = engine_opts,
+    .run = engine,
+};

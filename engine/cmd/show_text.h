@@ -1,0 +1,20 @@
+// How commands print numbers, candidates and verdicts: one spelling everywhere.
+#pragma once
+#include "base/json.h"
+#include "session/session.h"
+
+#include <stdio.h>
+
+void show_time(char *out, size_t n, double ns);              // "5.30 ms"
+void show_speedup(char *out, size_t n, double x, double low, double high); // "22.4x [22.1, 22.6]"
+void show_age(char *out, size_t n, double seconds);          // "4m", "2h"
+void show_json(const json *o);                               // one line on standard output
+void show_clean(const char *s, FILE *f);                     // one line of foreign text, made harmless
+void show_block(const char *s, size_t n, const char *indent, FILE *f); // several lines
+// A row for listings, and its heading.
+void show_row_head(FILE *f);
+void show_row(const struct state *s, const struct cand *c, double now, const char *prefix, FILE *f);
+// A verdict event of a worker, in words (try, show).
+void show_verdict(const json *ev, FILE *f);
+// Resolves "42", "#42", "champion", "baseline" or a commit's abbreviated hash; NULL and an error.
+const struct cand *show_find(const struct state *s, const char *word, struct err *e);

@@ -1,0 +1,472 @@
+// Life of the engine: opening, phases, the worker, budgets, the end.
+#include "evolve/engine_int.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "source/token.h"
+
+#include <math.h>
+#include <signal.h>
+#include <unistd.h>
+
+enum { TICK_MS = 5000, RESTART_MAX = 5 };
+
+static void start_worker(struct engine *en);
+
+int engine_append(struct engine *en, json *event, bool sync)
+{
+    struct err e = {0};
+    if (session_append(en->session, event, sync, &e) == 0)
+        return 0;
+    log_line("journal: %s %s", e.msg, e.hint);
+    // Nothing may be done that the journal does not know: stop, with what is there safe.
+    engine_stop(en, ERR_FAIL, "%s", e.msg);
+    return -1;
+}
+
+char *engine_source(struct engine *en, int64_t id)
+{
+    struct err e = {0};
+    const struct cand *c = state_cand(en->state, id);
+    if (id == 0)
+        return xstrdup(en->baseline);
+    char *text = c ? session_source(en->session, c, &e) : NULL;
+    if (!text)
+        log_line("source of %lld: %s", (long long)id, e.msg);
+    return text;
+}
+
+double engine_spent(const struct engine *en)
+{
+    return en->state->spent_s + (clock_wall() - en->ticked);
+}
+
+static const char *phase_name(enum phase p)
+{
+    static const char *const names[] = {"starting", "preflight", "searching", "stopping", "stopped"};
+    return names[p];
+}
+
+static double limit_of(double steered, double task)
+{
+    return steered > 0 ? steered : task;
+}
+
+void engine_status(struct engine *en)
+{
+    const struct state *s = en->state;
+    const struct cand *champion = state_champion(s);
+    json *o = json_object();
+    double wall = limit_of(s->wall_limit, en->task.wall_s);
+    json_put_str(o, "ev", "status");
+    json_put_str(o, "phase", s->paused && en->phase == PHASE_SEARCH ? "paused" : phase_name(en->phase));
+    json_put_str(o, "doing", en->stage);
+    if (en->work_id >= 0)
+        json_put_int(o, "id", en->work_id);
+    if (champion) {
+        json_put_int(o, "champion", champion->id);
+        json_put_num(o, "speedup", champion->speedup);
+    }
+    json_put_int(o, "iterations", s->iterations);
+    json_put_num(o, "of", limit_of(s->iter_limit, en->task.iterations));
+    json_put_num(o, "spent_s", engine_spent(en));
+    if (wall > 0)
+        json_put_num(o, "left_s", fmax(0, wall - engine_spent(en)));
+    json_put_num(o, "turn_ms", loop_longest_turn_ms(en->loop));
+    json_put_num(o, "cpu_s", clock_cpu());
+    if (en->stop_reason[0])
+        json_put_str(o, "reason", en->stop_reason);
+    server_broadcast(en->server, o);
+    json_free(o);
+}
+
+// Journals the wall time since the last tick: budgets are decided by what the journal says.
+static void tick(struct engine *en)
+{
+    double now = clock_wall();
+    json *o = event_new("cost");
+    json_put_num(o, "s", round((now - en->ticked) * 1000) / 1000);
+    en->ticked = now;
+    engine_append(en, o, false);
+}
+
+static void on_tick(void *user)
+{
+    struct engine *en = user;
+    if (en->phase < PHASE_STOPPING && en->phase != PHASE_START)
+        tick(en);
+    engine_status(en);
+    en->tick_timer = loop_after(en->loop, TICK_MS, on_tick, en);
+    if (en->phase == PHASE_SEARCH && en->work == WORK_NONE)
+        engine_next(en);
+}
+
+void engine_stop(struct engine *en, int status, const char *fmt, ...)
+{
+    if (en->phase >= PHASE_STOPPING)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(en->stop_reason, sizeof en->stop_reason, fmt, ap);
+    va_end(ap);
+    en->phase = PHASE_STOPPING;
+    en->status = status;
+    log_line("stopping: %s", en->stop_reason);
+    loop_stop(en->loop);
+}
+
+// Why the search is over, or NULL.
+static const char *budget_reason(struct engine *en, char *buf, size_t n)
+{
+    const struct state *s = en->state;
+    double wall = limit_of(s->wall_limit, en->task.wall_s);
+    double evaluations = limit_of(s->eval_limit, (double)en->task.evaluations);
+    double iterations = limit_of(s->iter_limit, en->task.iterations);
+    if (iterations > 0 && (double)s->iterations >= iterations)
+        snprintf(buf, n, "all %.0f iterations are done", iterations);
+    else if (evaluations > 0 && (double)s->evaluations >= evaluations)
+        snprintf(buf, n, "the budget of %.0f evaluations is spent", evaluations);
+    else if (wall > 0 && engine_spent(en) >= wall)
+        snprintf(buf, n, "the budget of %.0f s is spent", wall);
+    else if (en->task.patience > 0 && s->iterations - s->last_accept_iter >= en->task.patience)
+        snprintf(buf, n, "nothing was accepted in %d iterations", en->task.patience);
+    else
+        return NULL;
+    return buf;
+}
+
+void engine_next(struct engine *en)
+{
+    char why[160];
+    if (en->phase != PHASE_SEARCH || en->work != WORK_NONE)
+        return;
+    if (en->steps_left == 0 || (en->state->paused && en->steps_left < 0)) {
+        en->steps_left = -1;
+        snprintf(en->stage, sizeof en->stage, "paused");
+        engine_status(en);
+        return;
+    }
+    if (budget_reason(en, why, sizeof why)) {
+        engine_stop(en, 0, "%s", why);
+        return;
+    }
+    if (en->steps_left > 0)
+        en->steps_left--;
+    search_next(en);
+    engine_status(en);
+}
+
+// ---- the worker
+
+static void send_open(struct engine *en)
+{
+    json *o = json_object(), *set = json_array(), *binaries = json_object();
+    json_put_str(o, "op", "open");
+    json_put_str(o, "dir", en->task.dir);
+    for (size_t i = 0; i < en->o.n_overrides; i++)
+        json_push(set, json_new_str(en->o.overrides[i]));
+    json_put(o, "set", set);
+    json_put_str(o, "samples", en->session->samples);
+    json_put(o, "binaries", binaries);
+    json_put_bool(o, "trust", en->o.trust);
+    en->work = WORK_OPEN;
+    worker_request(en->worker, o);
+    json_free(o);
+}
+
+static void send_preflight(struct engine *en)
+{
+    json *o = json_object();
+    json_put_str(o, "op", "preflight");
+    json_put_str(o, "source", en->baseline);
+    json_put(o, "flags", json_array());
+    en->work = WORK_PREFLIGHT;
+    en->phase = PHASE_PREFLIGHT;
+    snprintf(en->stage, sizeof en->stage, "preflight");
+    worker_request(en->worker, o);
+    json_free(o);
+}
+
+static void on_opened(struct engine *en, const json *ev)
+{
+    json *o = event_new("worker");
+    static const char *const keys[] = {"device", "compiler", "fingerprint", "protected", "why", "env"};
+    for (size_t i = 0; i < countof(keys); i++)
+        if (json_has(ev, keys[i]))
+            json_put(o, keys[i], json_copy(json_get(ev, keys[i])));
+    const char *was = en->state->fingerprint;
+    bool changed = was && *was && !str_eq(was, json_str_or(ev, "fingerprint", ""));
+    if (changed)
+        log_line("the environment changed (%s, now %s): what is compared again is timed again", was,
+                 json_str_or(ev, "fingerprint", ""));
+    if (engine_append(en, o, false) < 0)
+        return;
+    send_preflight(en);
+}
+
+static void preflight_words(const json *list, struct str *out)
+{
+    for (const json *p = json_first(list); p; p = json_next(p))
+        str_addf(out, "%s%s%s%s", out->len ? "; " : "", json_str_or(p, "msg", json_string(p) ? json_string(p) : "?"),
+                 json_has(p, "hint") ? " -> " : "", json_str_or(p, "hint", ""));
+}
+
+static void on_preflight(struct engine *en, const json *ev)
+{
+    json *o = json_copy(ev);
+    if (engine_append(en, o, true) < 0)
+        return;
+    if (!json_bool(ev, "ok", false)) {
+        struct str why = {0};
+        preflight_words(json_get(ev, "problems"), &why);
+        engine_stop(en, ERR_FAIL, "the task is not sound: %s", str_c(&why));
+        str_free(&why);
+        return;
+    }
+    en->phase = PHASE_SEARCH;
+    engine_next(en);
+}
+
+static void on_worker_event(void *user, const json *ev)
+{
+    struct engine *en = user;
+    const char *name = json_str_or(ev, "ev", "");
+    if (str_eq(name, "stage") || str_eq(name, "progress") || str_eq(name, "rate")) {
+        const char *stage = json_str(ev, str_eq(name, "progress") ? "what" : "stage");
+        if (stage && !str_eq(stage, en->stage)) {
+            snprintf(en->stage, sizeof en->stage, "%s", stage);
+            engine_status(en);
+        }
+        server_broadcast(en->server, ev);
+        return;
+    }
+    if (str_eq(name, "error")) {
+        log_line("worker: %s %s", json_str_or(ev, "msg", ""), json_str_or(ev, "hint", ""));
+        if (en->work == WORK_OPEN || en->work == WORK_PREFLIGHT) {
+            engine_stop(en, ERR_FAIL, "%s %s", json_str_or(ev, "msg", "the worker failed"), json_str_or(ev, "hint", ""));
+            return;
+        }
+    }
+    en->worker_deaths = 0;
+    enum work was = en->work;
+    en->work = WORK_NONE;
+    if (str_eq(name, "opened"))
+        on_opened(en, ev);
+    else if (str_eq(name, "preflight"))
+        on_preflight(en, ev);
+    else if (was == WORK_JUDGE || was == WORK_ANCHOR || was == WORK_REMEASURE) {
+        en->work = was;
+        verdict_event(en, ev);
+    }
+}
+
+static void on_worker_gone(void *user, const char *why)
+{
+    struct engine *en = user;
+    int64_t id = en->work_id;
+    enum work was = en->work;
+    worker_free(en->worker);
+    en->worker = NULL;
+    en->work = WORK_NONE;
+    if (en->phase >= PHASE_STOPPING)
+        return;
+    log_line("the worker ended (%s)", why);
+    if (++en->worker_deaths > RESTART_MAX) {
+        engine_stop(en, ERR_FAIL, "the worker ended %d times in a row (%s); see engine.log", en->worker_deaths, why);
+        return;
+    }
+    if (was == WORK_JUDGE && id > 0) {
+        char reason[200];
+        snprintf(reason, sizeof reason, "it took its worker with it (%s)", why);
+        verdict_reject(en, id, "crash", en->stage, reason);
+    }
+    start_worker(en);
+}
+
+static const struct worker_ops worker_ops = {on_worker_event, on_worker_gone};
+
+static void start_worker(struct engine *en)
+{
+    struct err e = {0};
+    char **argv = worker_command(&en->task, en->o.trust, &e);
+    if (argv)
+        en->worker = worker_start(en->loop, (const char *const *)argv, en->session->log_path, &worker_ops, en, &e);
+    free(argv);
+    if (en->worker)
+        send_open(en);
+    else
+        engine_stop(en, ERR_FAIL, "%s %s", e.msg, e.hint);
+}
+
+// ---- opening and closing
+
+static int task_hash(const struct engine *en, char hex[65], struct err *e)
+{
+    struct str text = {0};
+    char *path = io_join(en->task.dir, "task.ini");
+    int r = io_read_file(path, 1 << 20, &text, e);
+    if (r == 0)
+        sha256_hex(text.s, text.len, hex);
+    free(path);
+    str_free(&text);
+    return r;
+}
+
+static int read_baseline(struct engine *en, struct err *e)
+{
+    struct str text = {0};
+    char *path = io_join(en->task.project, en->task.kernel_file);
+    int r = io_read_file(path, 4 << 20, &text, e);
+    if (r == 0 && (!text.len || memchr(text.s, 0, text.len)))
+        r = err_set(e, ERR_FAIL, "Name the kernel's source file in [task] kernel.", "%s is no C text", path);
+    if (r == 0)
+        en->baseline = str_steal(&text);
+    str_free(&text);
+    free(path);
+    return r;
+}
+
+// A new session: its first lines, the baseline as candidate 0 and as the root commit.
+static int begin(struct engine *en, struct err *e)
+{
+    char hash[65], blob[41], norm[65];
+    struct session *s = en->session;
+    if (task_hash(en, hash, e) < 0 ||
+        session_append(s, event_session(en->task.name, hash, en->task.kernel_file, en->task.kernel_func), true, e) < 0 ||
+        repo_put_blob(lineage_repo(s->lineage), en->baseline, strlen(en->baseline), blob, e) < 0)
+        return -1;
+    source_norm_hash(en->baseline, strlen(en->baseline), norm);
+    norm[16] = 0;
+    struct event_candidate c = {.id = 0, .parents = {-1, -1}, .op = "seed", .proposer = "human", .blob = blob, .hash = norm,
+                                .subject = "The baseline, as the project has it"};
+    if (session_append(s, event_candidate(&c), true, e) < 0)
+        return -1;
+    struct repo_file file = {en->task.kernel_file, blob};
+    struct lineage_accept a = {.state = &s->state, .cand = state_cand(&s->state, 0), .title = true,
+                               .subject = "Baseline: the kernel as the project has it", .files = &file, .n_files = 1};
+    json *accept = lineage_accept(s->lineage, &a, e);
+    if (!accept)
+        return -1;
+    json *copy = json_copy(accept);
+    int r = session_append(s, accept, true, e);
+    if (r == 0)
+        r = lineage_refs(s->lineage, copy, e);
+    json_free(copy);
+    return r;
+}
+
+// The journal belongs to one task and one baseline: another kernel file would make every number in it a lie.
+static int same_task(struct engine *en, struct err *e)
+{
+    char blob[41];
+    repo_blob_id(en->baseline, strlen(en->baseline), blob);
+    const struct cand *c = state_cand(en->state, 0);
+    if (c && !str_eq(c->blob, blob))
+        return err_set(e, ERR_FAIL,
+                       "Give the new kernel a session of its own (ksmith try judges it without one), or restore the file.",
+                       "%s is no longer the baseline of this session", en->task.kernel_file);
+    return 0;
+}
+
+static int open_all(struct engine *en, struct session *s, struct err *e)
+{
+    en->session = s;
+    if (read_baseline(en, e) < 0 || session_open(s, en->task.dir, e) < 0)
+        return -1;
+    en->state = &s->state;
+    if (log_open(s->log_path) < 0)
+        return err_sys(e, "", "cannot open %s", s->log_path);
+    log_line("engine %s, process %ld, session %s", KSMITH_VERSION, (long)getpid(), s->dir);
+    if (s->mended.len)
+        log_line("opening: %s", str_c(&s->mended));
+    if ((en->state->cands.n == 0 ? begin(en, e) : same_task(en, e)) < 0)
+        return -1;
+    en->ticked = clock_wall();
+    if (session_append(s, event_new("start"), true, e) < 0)
+        return -1;
+    en->server = server_open(en->loop, s->socket, steer_request, en, e);
+    return en->server ? 0 : -1;
+}
+
+static void on_signal(void *user, int signal)
+{
+    struct engine *en = user;
+    if (signal == SIGHUP)
+        return; // the terminal is gone; the engine is not its child
+    engine_stop(en, 0, "stopped by signal %d", signal);
+}
+
+static void finish(struct engine *en)
+{
+    struct err e = {0};
+    if (en->worker) {
+        worker_free(en->worker);
+        en->worker = NULL;
+    }
+    tick(en);
+    json *o = event_new("stop");
+    json_put_str(o, "reason", en->stop_reason);
+    json_put_bool(o, "done", en->status == 0);
+    json_put_num(o, "turn_ms", loop_longest_turn_ms(en->loop));
+    json_put_num(o, "cpu_s", clock_cpu());
+    json_put_num(o, "wall_s", clock_wall() - en->started_wall);
+    if (session_append(en->session, o, true, &e) < 0)
+        log_line("journal: %s", e.msg);
+    if (lineage_attempts(en->session->lineage, en->state, &e) < 0)
+        log_line("lineage: %s", e.msg);
+    en->phase = PHASE_STOPPED;
+    engine_status(en);
+}
+
+static void say_ready(const struct engine_options *o, const struct err *e)
+{
+    if (o->ready_fd < 0)
+        return;
+    struct str text = {0};
+    if (e)
+        str_addf(&text, "%d%s\n%s", err_status(e), e->msg, e->hint);
+    else
+        str_addc(&text, '+');
+    io_write_all(o->ready_fd, text.s, text.len);
+    close(o->ready_fd);
+    str_free(&text);
+}
+
+int engine_run(const struct engine_options *o)
+{
+    struct engine en = {.o = *o, .work_id = -1, .steps_left = -1, .started_wall = clock_wall()};
+    struct session session = {.lock = -1};
+    err_list errors = {0};
+    struct err e = {0};
+    static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, 0};
+    int status = ERR_FAIL;
+    en.loop = loop_new();
+    loop_signals(en.loop, signals, on_signal, &en);
+    if (task_load(o->dir, o->overrides, o->n_overrides, &en.task, &errors) < 0) {
+        say_ready(o, &errors.v[0]);
+        status = ERR_USAGE;
+    } else if (open_all(&en, &session, &e) < 0) {
+        say_ready(o, &e);
+        log_line("%s", e.msg);
+        status = err_status(&e);
+    } else {
+        say_ready(o, NULL);
+        en.tick_timer = loop_after(en.loop, TICK_MS, on_tick, &en);
+        start_worker(&en);
+        if (en.phase < PHASE_STOPPING)
+            loop_run(en.loop);
+        finish(&en);
+        status = en.status;
+    }
+    server_close(en.server);
+    session_close(&session);
+    json_free(en.pending);
+    vec_free(&en.remeasure);
+    free(en.baseline);
+    task_free(&en.task);
+    vec_free(&errors);
+    loop_free(en.loop);
+    return status;
+}
