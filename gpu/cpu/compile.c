@@ -116,26 +116,19 @@ int compiler_open(const struct task *t, struct compiler **out, struct err *e)
     char *path = find_compiler(e);
     if (!path)
         return -1;
-    char *work = io_temp_dir("ksmith-cc", e);
-    if (!work) {
-        free(path);
-        return -1;
-    }
     struct compiler *c = xcalloc(1, sizeof *c);
     c->task = t;
     c->path = path;
-    compile_place_init(&c->place, work, path);
+    if (compile_place_init(&c->place, path, e) < 0) {
+        compiler_close(c);
+        return -1;
+    }
     const char *project = t->project ? t->project : t->dir;
     c->kernel_dir = folder_of(project, t->kernel_file ? t->kernel_file : "kernel.c");
     for (size_t i = 0; i < t->include.n; i++) {
         char *dir = io_join(project, t->include.v[i]);
         compile_grant_folder(dir, &c->place.readable);
         free(dir);
-    }
-    if (mkdir(c->place.build, 0700) < 0) {
-        err_sys(e, "Set TMPDIR to a folder that can be written.", "cannot make %s", c->place.build);
-        compiler_close(c);
-        return -1;
     }
     if (read_version(c, e) < 0) {
         compiler_close(c);

@@ -55,20 +55,15 @@ static void try_read(struct rig *r, const char *name, const char *before, const 
 }
 
 // Runs a shell line in the compiler's cage.
-static int shell(struct rig *r, const char *line, struct str *out)
+static int shell(const char *line, struct str *out)
 {
     struct compile_place place;
     struct err e = {0};
-    char *work = io_temp_dir("ksmith-cc", &e);
-    if (!work)
+    if (compile_place_init(&place, "/usr/bin/gcc", &e) < 0)
         return -1;
-    compile_place_init(&place, work, "/usr/bin/gcc");
     const char *argv[] = {"/bin/sh", "-c", line, NULL};
-    int rc = io_mkdirs(place.build, 0700, &e);
-    if (rc == 0)
-        rc = compile_run(&place, argv, NULL, out, &e);
+    int rc = compile_run(&place, argv, NULL, out, &e);
     compile_place_free(&place);
-    (void)r;
     return rc;
 }
 
@@ -77,7 +72,7 @@ static void try_write(struct rig *r)
     char *outside = io_join(r->dir, "outside"),
          *line = xasprintf("echo x > '%s'; echo x > inside && cat inside", outside);
     struct str out = {0};
-    int rc = shell(r, line, &out);
+    int rc = shell(line, &out);
     bool wrote = io_exists(outside), works = strstr(str_c(&out), "x\n") != NULL;
     probe_say(r->p, "compiler cannot write outside", rc >= 0 && !wrote && works, remedy, "%s",
               wrote   ? "it wrote a file"
@@ -95,7 +90,7 @@ static void try_preload(struct rig *r)
     const char *old = getenv("LD_PRELOAD");
     char *kept = old ? xstrdup(old) : NULL;
     setenv("LD_PRELOAD", "/nonexistent/ksmith.so", 1);
-    int rc = shell(r, "echo \"[$LD_PRELOAD$LD_PRELOAD_KSMITH]\"", &out);
+    int rc = shell("echo \"[$LD_PRELOAD$LD_PRELOAD_KSMITH]\"", &out);
     if (kept)
         setenv("LD_PRELOAD", kept, 1);
     else
