@@ -5,7 +5,7 @@
 #include "base/hash.h"
 #include "base/io.h"
 #include "base/log.h"
-#include "source/token.h"
+#include "evolve/population.h"
 
 #include <math.h>
 #include <signal.h>
@@ -18,7 +18,7 @@ static void start_worker(struct engine *en);
 int engine_append(struct engine *en, json *event, bool sync)
 {
     struct err e = {0};
-    if (session_append(en->session, event, sync, &e) == 0)
+    if (session_log(en->session, event, sync ? JOURNAL_SYNC : JOURNAL_LAZY, &e) == 0)
         return 0;
     log_line("journal: %s %s", e.msg, e.hint);
     // Nothing may be done that the journal does not know: stop, with what is there safe.
@@ -29,18 +29,24 @@ int engine_append(struct engine *en, json *event, bool sync)
 char *engine_source(struct engine *en, int64_t id)
 {
     struct err e = {0};
-    const struct cand *c = state_cand(en->state, id);
+    const struct candidate *c = state_candidate(en->state, id);
+    struct str text = {0};
+    char hex[41];
     if (id == 0)
         return xstrdup(en->baseline);
-    char *text = c ? session_source(en->session, c, &e) : NULL;
-    if (!text)
+    if (c)
+        candidate_blob(c, hex);
+    if (!c || lineage_read(en->session->lineage, hex, &text, &e) < 0) {
         log_line("source of %lld: %s", (long long)id, e.msg);
-    return text;
+        str_free(&text);
+        return NULL;
+    }
+    return str_steal(&text);
 }
 
 double engine_spent(const struct engine *en)
 {
-    return en->state->spent_s + (clock_wall() - en->ticked);
+    return en->state->wall + (clock_wall() - en->ticked);
 }
 
 static const char *phase_name(enum phase p)
@@ -49,17 +55,12 @@ static const char *phase_name(enum phase p)
     return names[p];
 }
 
-static double limit_of(double steered, double task)
-{
-    return steered > 0 ? steered : task;
-}
-
 void engine_status(struct engine *en)
 {
     const struct state *s = en->state;
-    const struct cand *champion = state_champion(s);
+    const struct candidate *champion = state_champion(s);
     json *o = json_object();
-    double wall = limit_of(s->wall_limit, en->task.wall_s);
+    double wall = population_budget(s, "wall", en->task.wall_s);
     json_put_str(o, "ev", "status");
     json_put_str(o, "phase", s->paused && en->phase == PHASE_SEARCH ? "paused" : phase_name(en->phase));
     json_put_str(o, "doing", en->stage);
@@ -67,10 +68,10 @@ void engine_status(struct engine *en)
         json_put_int(o, "id", en->work_id);
     if (champion) {
         json_put_int(o, "champion", champion->id);
-        json_put_num(o, "speedup", champion->speedup);
+        json_put_num(o, "speedup", champion->speedup.value);
     }
-    json_put_int(o, "iterations", s->iterations);
-    json_put_num(o, "of", limit_of(s->iter_limit, en->task.iterations));
+    json_put_int(o, "iterations", s->iterations - 1);
+    json_put_num(o, "of", population_budget(s, "iterations", en->task.iterations));
     json_put_num(o, "spent_s", engine_spent(en));
     if (wall > 0)
         json_put_num(o, "left_s", fmax(0, wall - engine_spent(en)));
@@ -86,10 +87,10 @@ void engine_status(struct engine *en)
 static void tick(struct engine *en)
 {
     double now = clock_wall();
-    json *o = event_new("cost");
-    json_put_num(o, "s", round((now - en->ticked) * 1000) / 1000);
+    struct event_cost cost = {.wall = now - en->ticked, .cpu = clock_cpu() - en->cpu_ticked};
     en->ticked = now;
-    engine_append(en, o, false);
+    en->cpu_ticked = clock_cpu();
+    engine_append(en, event_cost(&cost), false);
 }
 
 static void on_tick(void *user)
@@ -117,20 +118,26 @@ void engine_stop(struct engine *en, int status, const char *fmt, ...)
     loop_stop(en->loop);
 }
 
+static int64_t since_acceptance(const struct state *s)
+{
+    const struct candidate *c = s->accepted.n ? state_candidate(s, s->accepted.v[s->accepted.n - 1]) : NULL;
+    return s->iterations - 1 - (c ? c->iter : 0);
+}
+
 // Why the search is over, or NULL.
 static const char *budget_reason(struct engine *en, char *buf, size_t n)
 {
     const struct state *s = en->state;
-    double wall = limit_of(s->wall_limit, en->task.wall_s);
-    double evaluations = limit_of(s->eval_limit, (double)en->task.evaluations);
-    double iterations = limit_of(s->iter_limit, en->task.iterations);
-    if (iterations > 0 && (double)s->iterations >= iterations)
+    double wall = population_budget(s, "wall", en->task.wall_s);
+    double evaluations = population_budget(s, "evaluations", (double)en->task.evaluations);
+    double iterations = population_budget(s, "iterations", en->task.iterations);
+    if (iterations > 0 && (double)(s->iterations - 1) >= iterations)
         snprintf(buf, n, "all %.0f iterations are done", iterations);
-    else if (evaluations > 0 && (double)s->evaluations >= evaluations)
+    else if (evaluations > 0 && (double)s->evals >= evaluations)
         snprintf(buf, n, "the budget of %.0f evaluations is spent", evaluations);
     else if (wall > 0 && engine_spent(en) >= wall)
         snprintf(buf, n, "the budget of %.0f s is spent", wall);
-    else if (en->task.patience > 0 && s->iterations - s->last_accept_iter >= en->task.patience)
+    else if (en->task.patience > 0 && since_acceptance(s) >= en->task.patience)
         snprintf(buf, n, "nothing was accepted in %d iterations", en->task.patience);
     else
         return NULL;
@@ -163,6 +170,12 @@ void engine_next(struct engine *en)
 static void send_open(struct engine *en)
 {
     json *o = json_object(), *set = json_array(), *binaries = json_object();
+    for (size_t i = 0; i < en->state->c.n; i++) {
+        const struct candidate *c = &en->state->c.v[i];
+        // The first of each binary; its twins are duplicates of it.
+        if (c->binary && c->status == ST_OK && !json_has(binaries, c->binary))
+            json_put_int(binaries, c->binary, c->id);
+    }
     json_put_str(o, "op", "open");
     json_put_str(o, "dir", en->task.dir);
     for (size_t i = 0; i < en->o.n_overrides; i++)
@@ -191,19 +204,19 @@ static void send_preflight(struct engine *en)
 
 static void on_opened(struct engine *en, const json *ev)
 {
-    json *o = event_new("worker");
-    static const char *const keys[] = {"device", "compiler", "fingerprint", "protected", "why", "env"};
-    for (size_t i = 0; i < countof(keys); i++)
-        if (json_has(ev, keys[i]))
-            json_put(o, keys[i], json_copy(json_get(ev, keys[i])));
-    const char *was = en->state->fingerprint;
+    const char *was = en->state->workers.n ? en->state->workers.v[0].fingerprint : NULL;
     bool changed = was && *was && !str_eq(was, json_str_or(ev, "fingerprint", ""));
     if (changed)
         log_line("the environment changed (%s, now %s): what is compared again is timed again", was,
                  json_str_or(ev, "fingerprint", ""));
-    if (engine_append(en, o, false) < 0)
+    if (engine_append(en, event_worker("worker", ev), false) < 0)
         return;
     send_preflight(en);
+}
+
+static const char *worker_fingerprint(const struct state *s)
+{
+    return s->workers.n ? s->workers.v[0].fingerprint : NULL;
 }
 
 static void preflight_words(const json *list, struct str *out)
@@ -215,8 +228,9 @@ static void preflight_words(const json *list, struct str *out)
 
 static void on_preflight(struct engine *en, const json *ev)
 {
-    json *o = json_copy(ev);
-    if (engine_append(en, o, true) < 0)
+    if (engine_append(en, event_preflight(ev), true) < 0)
+        return;
+    if (json_has(ev, "floor") && engine_append(en, event_floor(json_num(ev, "floor", 0), worker_fingerprint(en->state)), false) < 0)
         return;
     if (!json_bool(ev, "ok", false)) {
         struct str why = {0};
@@ -280,7 +294,7 @@ static void on_worker_gone(void *user, const char *why)
     if (was == WORK_JUDGE && id > 0) {
         char reason[200];
         snprintf(reason, sizeof reason, "it took its worker with it (%s)", why);
-        verdict_reject(en, id, "crash", en->stage, reason);
+        verdict_reject(en, id, ST_CRASH, en->stage, reason, -1);
     }
     start_worker(en);
 }
@@ -292,7 +306,7 @@ static void start_worker(struct engine *en)
     struct err e = {0};
     char **argv = worker_command(&en->task, en->o.trust, &e);
     if (argv)
-        en->worker = worker_start(en->loop, (const char *const *)argv, en->session->log_path, &worker_ops, en, &e);
+        en->worker = worker_start(en->loop, (const char *const *)argv, en->session->log, &worker_ops, en, &e);
     free(argv);
     if (en->worker)
         send_open(en);
@@ -331,39 +345,47 @@ static int read_baseline(struct engine *en, struct err *e)
 // A new session: its first lines, the baseline as candidate 0 and as the root commit.
 static int begin(struct engine *en, struct err *e)
 {
-    char hash[65], blob[41], norm[65];
+    char hash[65], head[41] = "";
     struct session *s = en->session;
+    struct lineage_file *files = NULL;
+    size_t n = 0;
+    VEC(struct shape) shapes = {0};
     if (task_hash(en, hash, e) < 0 ||
-        session_append(s, event_session(en->task.name, hash, en->task.kernel_file, en->task.kernel_func), true, e) < 0 ||
-        repo_put_blob(lineage_repo(s->lineage), en->baseline, strlen(en->baseline), blob, e) < 0)
+        lineage_project(s->lineage, en->task.project, en->task.kernel_file, &files, &n, head, e) < 0)
         return -1;
-    source_norm_hash(en->baseline, strlen(en->baseline), norm);
-    norm[16] = 0;
-    struct event_candidate c = {.id = 0, .parents = {-1, -1}, .op = "seed", .proposer = "human", .blob = blob, .hash = norm,
-                                .subject = "The baseline, as the project has it"};
-    if (session_append(s, event_candidate(&c), true, e) < 0)
-        return -1;
-    struct repo_file file = {en->task.kernel_file, blob};
-    struct lineage_accept a = {.state = &s->state, .cand = state_cand(&s->state, 0), .title = true,
-                               .subject = "Baseline: the kernel as the project has it", .files = &file, .n_files = 1};
-    json *accept = lineage_accept(s->lineage, &a, e);
-    if (!accept)
-        return -1;
-    json *copy = json_copy(accept);
-    int r = session_append(s, accept, true, e);
+    for (size_t i = 0; i < en->task.shapes.n; i++) {
+        const struct task_shape *t = &en->task.shapes.v[i];
+        vec_push(&shapes, (struct shape){t->name, t->bench, t->weight});
+    }
+    struct event_session first = {.name = en->task.name, .backend = en->task.backend == BACKEND_CUDA ? "cuda" : "cpu",
+                                  .kernel = en->task.kernel_func, .head = head, .task = hash, .seed = en->task.seed,
+                                  .islands = en->task.islands, .files = files, .nfiles = n, .shapes = shapes.v, .nshapes = shapes.n};
+    struct event_candidate c = {.id = 0, .op = "seed", .proposer = "human", .blob = files[0].blob,
+                                .title = "The baseline, as the project has it"};
+    struct lineage_accept a = {.id = 0, .over = -1, .champion = true};
+    // A kill between these lines leaves some of them: the rest is made at the next start.
+    int r = s->state.last ? 0 : session_log(s, event_session(&first), JOURNAL_SYNC, e);
+    if (r == 0 && s->state.c.n == 0)
+        r = session_log(s, event_candidate(&c), JOURNAL_SYNC, e);
     if (r == 0)
-        r = lineage_refs(s->lineage, copy, e);
-    json_free(copy);
+        r = lineage_accept(s, &a, e) < 0 ? -1 : 0;
+    vec_free(&shapes);
+    lineage_files_free(files, n);
     return r;
 }
 
-// The journal belongs to one task and one baseline: another kernel file would make every number in it a lie.
+// Begins a new journal. An old one belongs to one task and one baseline: another kernel file would make every number in it
+// a lie.
 static int same_task(struct engine *en, struct err *e)
 {
-    char blob[41];
-    repo_blob_id(en->baseline, strlen(en->baseline), blob);
-    const struct cand *c = state_cand(en->state, 0);
-    if (c && !str_eq(c->blob, blob))
+    char blob[41], first[41];
+    const struct candidate *c = state_candidate(en->state, 0);
+    if (!c || !(c->flags & CF_ACCEPTED))
+        return begin(en, e);
+    if (lineage_hash(en->baseline, strlen(en->baseline), blob, e) < 0)
+        return -1;
+    candidate_blob(c, first);
+    if (!str_eq(first, blob))
         return err_set(e, ERR_FAIL,
                        "Give the new kernel a session of its own (ksmith try judges it without one), or restore the file.",
                        "%s is no longer the baseline of this session", en->task.kernel_file);
@@ -373,20 +395,22 @@ static int same_task(struct engine *en, struct err *e)
 static int open_all(struct engine *en, struct session *s, struct err *e)
 {
     en->session = s;
-    if (read_baseline(en, e) < 0 || session_open(s, en->task.dir, e) < 0)
+    if (read_baseline(en, e) < 0 || session_open(s, en->task.dir, SESSION_WRITE, e) < 0)
         return -1;
     en->state = &s->state;
-    if (log_open(s->log_path) < 0)
-        return err_sys(e, "", "cannot open %s", s->log_path);
+    if (log_open(s->log) < 0)
+        return err_sys(e, "", "cannot open %s", s->log);
     log_line("engine %s, process %ld, session %s", KSMITH_VERSION, (long)getpid(), s->dir);
-    if (s->mended.len)
-        log_line("opening: %s", str_c(&s->mended));
-    if ((en->state->cands.n == 0 ? begin(en, e) : same_task(en, e)) < 0)
+    if (s->cut)
+        log_line("cut off a torn last line of %lld bytes", (long long)s->cut);
+    if (same_task(en, e) < 0)
         return -1;
     en->ticked = clock_wall();
-    if (session_append(s, event_new("start"), true, e) < 0)
+    if (en->state->stopped && session_log(s, event_resume("the engine was started again"), JOURNAL_SYNC, e) < 0)
         return -1;
-    en->server = server_open(en->loop, s->socket, steer_request, en, e);
+    char *socket = session_socket(s->dir, e);
+    en->server = socket ? server_open(en->loop, socket, steer_request, en, e) : NULL;
+    free(socket);
     return en->server ? 0 : -1;
 }
 
@@ -406,16 +430,12 @@ static void finish(struct engine *en)
         en->worker = NULL;
     }
     tick(en);
-    json *o = event_new("stop");
-    json_put_str(o, "reason", en->stop_reason);
-    json_put_bool(o, "done", en->status == 0);
-    json_put_num(o, "turn_ms", loop_longest_turn_ms(en->loop));
-    json_put_num(o, "cpu_s", clock_cpu());
-    json_put_num(o, "wall_s", clock_wall() - en->started_wall);
-    if (session_append(en->session, o, true, &e) < 0)
+    if (session_log(en->session, event_stop(en->status == 0 ? "done" : "error", en->stop_reason), JOURNAL_SYNC, &e) < 0)
         log_line("journal: %s", e.msg);
-    if (lineage_attempts(en->session->lineage, en->state, &e) < 0)
-        log_line("lineage: %s", e.msg);
+    while (lineage_idle(en->session->lineage, en->state, 4, &e) > 0)
+        ;
+    log_line("longest turn of the loop %.1f ms, %.2f s of CPU in %.1f s", loop_longest_turn_ms(en->loop), clock_cpu(),
+             clock_wall() - en->started_wall);
     en->phase = PHASE_STOPPED;
     engine_status(en);
 }
@@ -462,8 +482,8 @@ int engine_run(const struct engine_options *o)
     }
     server_close(en.server);
     session_close(&session);
-    json_free(en.pending);
     vec_free(&en.remeasure);
+    vec_free(&en.breed);
     free(en.baseline);
     task_free(&en.task);
     vec_free(&errors);

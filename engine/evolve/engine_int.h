@@ -6,6 +6,7 @@
 #include "evolve/prepare.h"
 #include "evolve/server.h"
 #include "evolve/worker.h"
+#include "session/event.h"
 #include "session/session.h"
 
 enum phase { PHASE_START, PHASE_PREFLIGHT, PHASE_SEARCH, PHASE_STOPPING, PHASE_STOPPED };
@@ -24,19 +25,20 @@ struct engine {
     enum phase phase;
     enum work work;
     int64_t work_id;      // candidate the worker is busy with
+    int64_t rival;        // what it races
     int64_t work_started; // clock_ns
     char stage[24];       // of the judge, as the worker reports it
     int worker_deaths;    // in a row, without an answer in between
-    json *pending;        // a verdict that waits for its anchor before it is journaled as accepted
     char *baseline;       // text of the task's own kernel file
     double started_wall;  // clock_wall at start, for budgets
-    double spent_before;  // wall seconds of earlier runs, from the journal
-    double ticked;        // clock_wall of the last budget line
+    double ticked, cpu_ticked; // clock_wall and clock_cpu at the last budget line
     VEC(int64_t) remeasure; // ordered by the engineer, next
+    VEC(int64_t) breed;     // parents ordered by the engineer, next
     int steps_left;       // `step N`; -1: not stepping
     char stop_reason[200];
     int status;           // exit status
-    int idle_timer, tick_timer;
+    int tick_timer;
+    pid_t packer;         // a child that packs the repository; 0: none
 };
 
 // engine.c
@@ -48,11 +50,17 @@ char *engine_source(struct engine *en, int64_t id); // malloc'ed text of a candi
 void engine_next(struct engine *en);                // gives the worker something to do
 // engine_search.c
 void search_next(struct engine *en);
-int64_t search_record(struct engine *en, const struct cand *parent, const struct cand *second, const char *op,
-                      const char *proposer, const char *subject, const char *author, const char *text, const json *edits);
+struct new_candidate {
+    int64_t parents[2]; // -1: none
+    const char *op, *proposer, *title, *text;
+    const char *author; // "Ann <ann@example.org>" of an engineer's own edit, or NULL
+    const json *edits;  // from the baseline, or NULL
+};
+int64_t search_record(struct engine *en, const struct new_candidate *n); // its id, or -1 with the engine stopping
 void search_judge(struct engine *en, int64_t id, enum work work);
 // engine_verdict.c
 void verdict_event(struct engine *en, const json *event);
-void verdict_reject(struct engine *en, int64_t id, const char *status, const char *stage, const char *reason);
+void verdict_reject(struct engine *en, int64_t id, enum status status, const char *stage, const char *reason, int64_t of);
+void verdict_accept(struct engine *en, int64_t id);
 // engine_steer.c
 json *steer_request(void *user, const json *request);

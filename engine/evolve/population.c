@@ -6,121 +6,121 @@
 
 enum { PARENTS_MAX = 4096 };
 
-bool population_parent_ok(const struct state *s, const struct cand *c)
+bool population_alive(const struct candidate *c)
 {
-    (void)s;
-    if (c->killed || c->quarantined || c->evicted)
-        return false;
-    return c->id == 0 || (c->status == CAND_OK && (c->archived || c->accepted || c->pinned));
+    return (c->id == 0 || c->status == ST_OK) && !(c->flags & (CF_KILLED | CF_QUARANTINED | CF_REJECTED));
 }
 
-static bool in_focus(const struct state *s, const struct cand *c)
+bool population_parent_ok(const struct candidate *c)
 {
-    if (s->focus < 0)
-        return true;
-    for (; c; c = c->parents[0] >= 0 ? state_cand(s, c->parents[0]) : NULL)
-        if (c->id == s->focus)
-            return true;
-    return false;
+    return population_alive(c) && (c->id == 0 || (c->flags & (CF_ARCHIVED | CF_ACCEPTED | CF_PINNED)));
 }
 
 struct pool {
-    const struct cand *v[PARENTS_MAX];
+    const struct candidate *v[PARENTS_MAX];
     double fit[PARENTS_MAX]; // log speedup
+    double weight[PARENTS_MAX], copy[PARENTS_MAX];
     int n;
 };
 
 static void collect(const struct state *s, int island, bool focus, struct pool *p)
 {
     p->n = 0;
-    for (size_t i = s->cands.n; i-- > 0 && p->n < PARENTS_MAX;) {
-        const struct cand *c = &s->cands.v[i];
-        if ((c->island == island || c->id == 0) && population_parent_ok(s, c) && (!focus || in_focus(s, c))) {
+    for (size_t i = s->c.n; i-- > 0 && p->n < PARENTS_MAX;) {
+        const struct candidate *c = &s->c.v[i];
+        bool here = c->island == island || c->id == 0;
+        if (here && population_parent_ok(c) && (!focus || s->focus < 0 || state_is_ancestor(s, s->focus, c->id))) {
             p->v[p->n] = c;
-            p->fit[p->n++] = c->speedup > 0 ? log(c->speedup) : 0;
+            p->fit[p->n++] = c->speedup.value > 0 ? log(c->speedup.value) : 0;
         }
     }
 }
 
-// p ~ 1/rank by speedup.
-static const struct cand *by_rank(const struct pool *p, struct draw d, uint64_t try)
+static const struct candidate *by_rank(struct pool *p, struct draw d, uint64_t try)
 {
-    double weight[PARENTS_MAX];
     for (int i = 0; i < p->n; i++) {
-        int rank = 1;
+        double rank = 1;
         for (int k = 0; k < p->n; k++)
             rank += p->fit[k] > p->fit[i] || (p->fit[k] == p->fit[i] && k < i);
-        weight[i] = 1.0 / ((double)rank * rank);
+        p->weight[i] = 1 / (rank * rank);
     }
-    return p->v[draw_weighted(d, "parent-rank", try, weight, p->n)];
+    return p->v[draw_weighted(d, "parent-rank", try, p->weight, p->n)];
 }
 
-static const struct cand *by_weight(const struct pool *p, struct draw d, uint64_t try)
+static int children(const struct state *s, const struct candidate *c)
 {
-    double weight[PARENTS_MAX], copy[PARENTS_MAX];
-    memcpy(copy, p->fit, (size_t)p->n * sizeof *copy);
-    double median = stats_median(copy, (size_t)p->n);
-    for (int i = 0; i < p->n; i++)
-        copy[i] = fabs(p->fit[i] - median);
-    double spread = stats_median(copy, (size_t)p->n);
-    if (spread < 1e-3)
-        spread = 1e-3;
-    for (int i = 0; i < p->n; i++)
-        weight[i] = 1 / (1 + exp(-(p->fit[i] - median) / spread)) / (1 + p->v[i]->children);
-    return p->v[draw_weighted(d, "parent-weight", try, weight, p->n)];
+    int n = 0;
+    for (int64_t k = c->first_child; k >= 0; k = s->c.v[k].next_sibling)
+        n++;
+    return n;
 }
 
-const struct cand *population_parent(const struct state *s, int island, struct draw d, uint64_t try)
+static const struct candidate *by_weight(const struct state *s, struct pool *p, struct draw d, uint64_t try)
 {
-    static struct pool p; // large; the engine has one thread
-    collect(s, island, true, &p);
-    if (p.n == 0)
-        collect(s, island, false, &p);
-    if (p.n == 0)
-        return NULL;
-    return draw_unit(d, "parent-how", try) < 0.6 ? by_rank(&p, d, try) : by_weight(&p, d, try);
+    memcpy(p->copy, p->fit, (size_t)p->n * sizeof *p->copy);
+    double median = stats_median(p->copy, (size_t)p->n);
+    for (int i = 0; i < p->n; i++)
+        p->copy[i] = fabs(p->fit[i] - median);
+    double spread = fmax(stats_median(p->copy, (size_t)p->n), 1e-3);
+    for (int i = 0; i < p->n; i++)
+        p->weight[i] = 1 / (1 + exp(-(p->fit[i] - median) / spread)) / (1 + children(s, p->v[i]));
+    return p->v[draw_weighted(d, "parent-weight", try, p->weight, p->n)];
+}
+
+const struct candidate *population_parent(const struct state *s, int island, struct draw d, uint64_t try)
+{
+    struct pool *p = xmalloc(sizeof *p);
+    collect(s, island, true, p);
+    if (p->n == 0)
+        collect(s, island, false, p);
+    const struct candidate *c = NULL;
+    if (p->n)
+        c = draw_unit(d, "parent-how", try) < 0.6 ? by_rank(p, d, try) : by_weight(s, p, d, try);
+    free(p);
+    return c;
 }
 
 double population_operator_weight(const struct state *s, const char *op)
 {
     // The prior is worth two tries that gained 5 % each.
     const double prior_n = 2, prior_gain = 0.1;
-    double n = prior_n, gain = prior_gain;
-    for (size_t i = 0; i < s->ops.n; i++)
-        if (str_eq(s->ops.v[i].name, op)) {
-            n += (double)s->ops.v[i].tried;
-            gain += s->ops.v[i].log_gain;
-        }
-    return gain / n + 0.1 / sqrt(n);
+    const struct op_stats *o = state_op(s, op);
+    const char *steered = state_setting(s, "weight", op);
+    double n = prior_n + (o ? (double)o->tried : 0), gain = prior_gain + (o ? o->log_gain : 0);
+    double w = gain / n + 0.1 / sqrt(n);
+    return steered && *steered ? w * strtod(steered, NULL) : w;
 }
 
-const struct cand *population_incumbent(const struct state *s, int island)
+const struct candidate *population_incumbent(const struct state *s, int island)
 {
     // The one that was accepted last was proven faster than all before it.
-    const struct cand *best = state_cand(s, 0);
-    for (size_t i = 1; i < s->cands.n; i++) {
-        const struct cand *c = &s->cands.v[i];
-        if (c->island == island && c->accepted && !c->killed && !c->quarantined && c->accept_n > best->accept_n)
-            best = c;
+    for (size_t i = s->accepted.n; i-- > 0;) {
+        const struct candidate *c = state_candidate(s, s->accepted.v[i]);
+        if (c->id == 0 || (c->island == island && population_alive(c)))
+            return c;
     }
-    return best;
+    return state_candidate(s, 0);
 }
 
-enum population_fate population_fate(const struct state *s, const struct cand *c, const struct population_verdict *v,
-                                     const struct cand **evicts)
+bool population_archives(const struct state *s, const struct candidate *c, const struct candidate **over)
 {
-    *evicts = NULL;
-    if (v->faster)
-        return FATE_ACCEPT;
-    const struct cand *elite = state_elite(s, c->island, v->cell);
-    if (!elite || elite->killed)
-        return FATE_ARCHIVE;
-    if (v->speedup > elite->speedup) {
-        *evicts = elite->accepted || elite->pinned ? NULL : elite;
-        return FATE_ARCHIVE;
-    }
-    // Neutral to its parent: a stepping stone for steps that only pay together.
-    const struct cand *parent = state_cand(s, c->parents[0]);
-    bool neutral = parent && v->high >= parent->speedup && v->speedup >= 0.98 * parent->speedup;
-    return neutral ? FATE_ARCHIVE : FATE_LEAVE;
+    *over = NULL;
+    if (!population_alive(c) || c->cell[0] < 0 || !(c->speedup.value > 0))
+        return false;
+    const struct candidate *elite = state_elite(s, c->island, c->cell);
+    if (!elite)
+        return true;
+    *over = elite;
+    if (!population_alive(elite))
+        return true;
+    const struct candidate *parent = c->nparents ? state_candidate(s, c->parents[0]) : NULL;
+    return c->speedup.value > elite->speedup.value ||
+           (parent == elite && c->speedup.high >= parent->speedup.value && c->speedup.value >= 0.99 * parent->speedup.value);
+}
+
+double population_budget(const struct state *s, const char *what, double task)
+{
+    const char *steered = state_setting(s, "budget", what);
+    double value = steered && *steered ? strtod(steered, NULL) : 0;
+    return value > 0 ? value : task;
 }

@@ -5,31 +5,27 @@
 #include "base/draw.h"
 #include "session/state.h"
 
-// May this candidate be changed further: correct, alive, and in the archive, accepted, pinned or the baseline.
-bool population_parent_ok(const struct state *s, const struct cand *c);
+// Correct, not killed, not waiting for a human.
+bool population_alive(const struct candidate *c);
+// May this candidate be changed further: alive, and in the archive, accepted, pinned or the baseline.
+bool population_parent_ok(const struct candidate *c);
 
-// Draws a parent on an island. Six of ten draws rank by speedup (p ~ 1/rank), the others weigh fitness against how often a
-// parent was used: sigmoid((log speedup - median) / spread) / (1 + children), after ShinkaEvolve (Lange et al., 2025). Focus restricts to a
-// subtree, a breed order names the parent. NULL where no candidate may be a parent.
-const struct cand *population_parent(const struct state *s, int island, struct draw d, uint64_t try);
+// Draws a parent on an island. Six of ten draws rank by speedup (p ~ 1/rank squared), the others weigh fitness against how
+// often a parent was used: sigmoid((log speedup - median) / spread) / (1 + children), after ShinkaEvolve (Lange et al.,
+// 2025). Focus restricts to a subtree. NULL where no candidate may be a parent.
+const struct candidate *population_parent(const struct state *s, int island, struct draw d, uint64_t try);
 
-// Weights of operators by what they brought: mean log gain per evaluation over their own past, with a prior, so that every
-// one keeps a share. names are journal operator names.
+// Weight of an operator by what it brought: mean log gain per evaluation over its own past, with a prior, so that every one
+// keeps a share; times what the engineer set with `weight`.
 double population_operator_weight(const struct state *s, const char *op);
 
 // The candidate that another one races: the best of its island. Racing a slow parent instead would spend the budget on
 // proving that something is faster than what nobody would use.
-const struct cand *population_incumbent(const struct state *s, int island);
+const struct candidate *population_incumbent(const struct state *s, int island);
 
-enum population_fate {
-    FATE_ACCEPT,  // proven faster than the incumbent
-    FATE_ARCHIVE, // best of its cell, or neutral to its parent
-    FATE_LEAVE,   // kept as a record only
-};
-struct population_verdict {
-    bool faster;
-    double speedup, low, high; // against the baseline
-    int cell;
-};
-enum population_fate population_fate(const struct state *s, const struct cand *c, const struct population_verdict *v,
-                                     const struct cand **evicts);
+// Whether a correct candidate that was not accepted takes a place in the archive: its cell is empty, its elite is slower,
+// or (neutral to its parent) it is a stepping stone for steps that only pay together. *over receives the elite whose
+// place it takes, or NULL.
+bool population_archives(const struct state *s, const struct candidate *c, const struct candidate **over);
+// Seconds, evaluations or iterations: the engineer's last word, else the task's; 0: no limit.
+double population_budget(const struct state *s, const char *what, double task);

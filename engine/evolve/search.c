@@ -15,71 +15,65 @@
 enum { TRIES = 24, OPS_MAX = 64 };
 
 struct proposal {
-    const struct cand *parent;
+    const struct candidate *parent;
     char op[24];
     char subject[256];
     struct str text;
     struct edits edits; // the whole list from the baseline
 };
 
-static bool seen_hash(const struct state *s, const char *hash16)
+// The candidate with exactly this source, or NULL.
+static const struct candidate *same_source(const struct state *s, const char *hex, int64_t not_this)
 {
-    for (size_t i = 0; i < s->cands.n; i++)
-        if (memcmp(s->cands.v[i].hash, hash16, 16) == 0)
-            return true;
-    return false;
-}
-
-static void norm_of(const struct str *text, char hash[65])
-{
-    source_norm_hash(text->s, text->len, hash);
-    hash[16] = 0;
+    char other[41];
+    for (size_t i = 0; i < s->c.n; i++) {
+        candidate_blob(&s->c.v[i], other);
+        if (memcmp(other, hex, 40) == 0 && s->c.v[i].id != not_this)
+            return &s->c.v[i];
+    }
+    return NULL;
 }
 
 // The edit list of a candidate, from its journal line.
-static void edits_of(struct engine *en, const struct cand *c, struct edits *out)
+static void edits_of(struct engine *en, const struct candidate *c, struct edits *out)
 {
     struct err e = {0};
-    json *line = session_candidate_line(en->session, c);
+    json *line = session_line(en->session, c->at_candidate, &e);
     if (json_has(line, "edits") && edits_from_json(out, json_get(line, "edits"), &e) < 0)
         log_line("edits of %lld: %s", (long long)c->id, e.msg);
     json_free(line);
 }
 
-static int64_t append_candidate(struct engine *en, const struct event_candidate *c)
+int64_t search_record(struct engine *en, const struct new_candidate *n)
 {
-    return engine_append(en, event_candidate(c), false) < 0 ? -1 : c->id;
-}
-
-int64_t search_record(struct engine *en, const struct cand *parent, const struct cand *second, const char *op,
-                      const char *proposer, const char *subject, const char *author, const char *text, const json *edits)
-{
-    char blob[41], hash[65];
+    char blob[41], author[200];
     struct err e = {0};
-    struct str s = {0};
-    str_add(&s, text);
-    norm_of(&s, hash);
-    int r = repo_put_blob(lineage_repo(en->session->lineage), text, s.len, blob, &e);
-    str_free(&s);
-    if (r < 0) {
+    const struct candidate *parent = state_candidate(en->state, n->parents[0]);
+    const struct candidate *second = state_candidate(en->state, n->parents[1]);
+    if (lineage_blob(en->session->lineage, n->text, strlen(n->text), blob, &e) < 0) {
         engine_stop(en, ERR_FAIL, "%s %s", e.msg, e.hint);
         return -1;
     }
+    int gen = parent ? parent->gen + 1 : 1;
     struct event_candidate c = {
-        .id = (int64_t)en->state->cands.n,
-        .parents = {parent ? parent->id : 0, second ? second->id : -1},
-        .iteration = en->state->iterations + 1,
+        .id = (int64_t)en->state->c.n,
+        .parents = n->parents,
+        .nparents = second ? 2 : 1,
+        .iter = en->state->iterations,
         .island = parent ? parent->island : 0,
-        .seen = en->state->lines,
-        .op = op,
-        .proposer = proposer,
-        .author = author,
+        .gen = second && second->gen >= gen ? second->gen + 1 : gen,
+        .seen = en->state->last,
+        .op = n->op,
+        .proposer = n->proposer,
         .blob = blob,
-        .hash = hash,
-        .subject = subject,
-        .edits = edits,
+        .title = n->title,
+        .edits = n->edits,
     };
-    return append_candidate(en, &c);
+    json *event = event_candidate(&c);
+    snprintf(author, sizeof author, "%s", n->author ? n->author : "");
+    if (author[0])
+        json_put_str(event, "author", author);
+    return engine_append(en, event, false) < 0 ? -1 : c.id;
 }
 
 static json *judged(struct engine *en, int64_t id, const char *text)
@@ -96,25 +90,27 @@ static json *judged(struct engine *en, int64_t id, const char *text)
 
 void search_judge(struct engine *en, int64_t id, enum work work)
 {
-    const struct cand *c = state_cand(en->state, id);
-    const struct cand *rival = work == WORK_ANCHOR ? state_cand(en->state, 0) : population_incumbent(en->state, c->island);
+    const struct candidate *c = state_candidate(en->state, id), *base = state_candidate(en->state, 0);
+    const struct candidate *rival = work == WORK_ANCHOR ? base : population_incumbent(en->state, c->island);
     if (rival->id == id) // re-measuring the best: against the baseline
-        rival = state_cand(en->state, 0);
+        rival = base;
     char *text = engine_source(en, id), *other = text ? engine_source(en, rival->id) : NULL;
     if (!other) {
         free(text);
-        verdict_reject(en, id, "rejected", "scan", "its source, or its rival's, is lost");
+        verdict_reject(en, id, ST_REJECTED, "scan", "its source, or its rival's, is lost", -1);
         return;
     }
     static const char *const ops[] = {[WORK_JUDGE] = "judge", [WORK_ANCHOR] = "anchor", [WORK_REMEASURE] = "rejudge"};
     json *o = judged(en, id, text);
     json_put_str(o, "op", ops[work]);
-    json_put_str(o, "by", str_eq(c->proposer, "rules") || str_eq(c->proposer, "tune") ? "rule" : *c->model ? "model" : "human");
+    json_put_str(o, "by", str_eq(c->proposer, "rules") || str_eq(c->proposer, "tune") ? "rule" : c->model ? "model" : "human");
     json_put(o, work == WORK_ANCHOR ? "baseline" : "incumbent", judged(en, rival->id, other));
     json_put_num(o, "parent_gain_limit", 10);
     json_put_str(o, "until", "race");
+    json_put_bool(o, "approved", (c->flags & CF_APPROVED) != 0);
     en->work = work;
     en->work_id = id;
+    en->rival = rival->id;
     en->work_started = clock_ns();
     snprintf(en->stage, sizeof en->stage, "%s", work == WORK_ANCHOR ? "anchor" : "compile");
     worker_request(en->worker, o);
@@ -127,11 +123,17 @@ void search_judge(struct engine *en, int64_t id, enum work work)
 static void scan_and_judge(struct engine *en, int64_t id, const char *text)
 {
     struct prepared p;
+    char blob[41];
+    const struct candidate *c = state_candidate(en->state, id);
+    candidate_blob(c, blob);
+    const struct candidate *twin = same_source(en->state, blob, id);
     prepare(&en->task, en->baseline, text, strlen(text), &p);
-    if (p.result == PREPARE_REJECTED)
-        verdict_reject(en, id, "rejected", "scan", str_c(&p.reason));
-    else if (p.result == PREPARE_FLAGGED && !state_cand(en->state, id)->approved)
-        verdict_reject(en, id, "flagged", "scan", str_c(&p.reason));
+    if (twin && twin->id < id)
+        verdict_reject(en, id, ST_DUPLICATE, "dedup", "the same source", twin->id);
+    else if (p.result == PREPARE_REJECTED)
+        verdict_reject(en, id, ST_REJECTED, "scan", str_c(&p.reason), -1);
+    else if (p.result == PREPARE_FLAGGED && !(c->flags & CF_APPROVED))
+        verdict_reject(en, id, ST_FLAGGED, "scan", str_c(&p.reason), -1);
     else
         search_judge(en, id, WORK_JUDGE);
     prepared_free(&p);
@@ -189,15 +191,6 @@ static void space_close(struct space *sp)
     annot_free(&sp->annots);
 }
 
-static double steered_weight(const struct state *s, const char *op)
-{
-    size_t n = strlen(op);
-    for (size_t i = s->weights.n; i-- > 0;)
-        if (strncmp(s->weights.v[i], op, n) == 0 && s->weights.v[i][n] == '=')
-            return strtod(s->weights.v[i] + n + 1, NULL);
-    return 1;
-}
-
 static bool never(void *user, const int *point)
 {
     (void)user;
@@ -247,7 +240,7 @@ static bool try_move(struct engine *en, struct space *sp, const char *text, stru
     struct moves_env env = {&en->task, en->task.kernel_file};
     struct err e = {0};
     for (int i = 0; i < sp->n_groups; i++)
-        weight[i] = population_operator_weight(en->state, sp->groups[i].name) * steered_weight(en->state, sp->groups[i].name);
+        weight[i] = population_operator_weight(en->state, sp->groups[i].name);
     const struct op_group *g = &sp->groups[draw_weighted(d, "operator", try, weight, sp->n_groups)];
     snprintf(p->op, sizeof p->op, "%s", g->name);
     if (str_eq(g->name, "tune")) {
@@ -261,16 +254,15 @@ static bool try_move(struct engine *en, struct space *sp, const char *text, stru
     str_clear(&p->text);
     if (moves_apply(&env, step, text, strlen(text), &p->text, &e) < 0)
         return false;
-    char hash[65];
-    norm_of(&p->text, hash);
-    return !seen_hash(en->state, hash);
+    char blob[41];
+    return lineage_hash(p->text.s, p->text.len, blob, &e) == 0 && !same_source(en->state, blob, -1);
 }
 
 static bool propose(struct engine *en, struct draw d, struct proposal *p)
 {
     int island = en->task.islands > 1 ? (int)(d.iteration % (uint64_t)en->task.islands) : 0;
     for (uint64_t round = 0; round < 6; round++) {
-        const struct cand *forced = en->state->breed.n && round < 2 ? state_cand(en->state, en->state->breed.v[0]) : NULL;
+        const struct candidate *forced = en->breed.n && round < 2 ? state_candidate(en->state, en->breed.v[0]) : NULL;
         p->parent = forced ? forced : population_parent(en->state, island, d, round);
         char *text = p->parent ? engine_source(en, p->parent->id) : NULL;
         if (!text)
@@ -296,43 +288,67 @@ static bool propose(struct engine *en, struct draw d, struct proposal *p)
     return false;
 }
 
-// A candidate that waits for a verdict: brought by hand, asked to be measured again, or left behind by a crash.
-static const struct cand *waiting(const struct state *s)
+// A candidate that waits for a verdict: brought by hand, approved by the engineer, or left behind by a crash.
+static const struct candidate *waiting(const struct state *s)
 {
-    for (size_t i = 0; i < s->cands.n; i++) {
-        const struct cand *c = &s->cands.v[i];
-        if (!c->killed && c->id != 0 && (c->status == CAND_PENDING || (c->status == CAND_FLAGGED && c->approved)))
+    for (size_t i = 1; i < s->c.n; i++) {
+        const struct candidate *c = &s->c.v[i];
+        bool approved = c->status == ST_FLAGGED && (c->flags & CF_APPROVED);
+        if (!(c->flags & (CF_KILLED | CF_REJECTED)) && (c->status == ST_PENDING || approved))
             return c;
     }
     return NULL;
 }
 
-void search_next(struct engine *en)
+// A judged winner whose acceptance a crash prevented.
+static const struct candidate *unfinished(const struct state *s)
 {
+    for (size_t i = 1; i < s->c.n; i++)
+        if (s->c.v[i].status == ST_OK && (s->c.v[i].flags & (CF_FASTER | CF_ACCEPTED | CF_KILLED)) == CF_FASTER)
+            return &s->c.v[i];
+    return NULL;
+}
+
+static bool take_over(struct engine *en)
+{
+    const struct candidate *left = unfinished(en->state);
+    if (left) {
+        verdict_accept(en, left->id);
+        return true;
+    }
     if (en->remeasure.n) {
         int64_t id = en->remeasure.v[0];
         vec_remove(&en->remeasure, 0);
         search_judge(en, id, WORK_REMEASURE);
-        return;
+        return true;
     }
-    const struct cand *left = waiting(en->state);
-    if (left) {
-        char *text = engine_source(en, left->id);
-        if (text)
-            scan_and_judge(en, left->id, text);
-        else
-            verdict_reject(en, left->id, "rejected", "scan", "its source is lost");
-        free(text);
+    left = waiting(en->state);
+    if (!left)
+        return false;
+    char *text = engine_source(en, left->id);
+    if (text)
+        scan_and_judge(en, left->id, text);
+    else
+        verdict_reject(en, left->id, ST_REJECTED, "scan", "its source is lost", -1);
+    free(text);
+    return true;
+}
+
+void search_next(struct engine *en)
+{
+    if (take_over(en))
         return;
-    }
-    struct draw d = {en->task.seed, (uint64_t)en->state->iterations + 1};
+    struct draw d = {en->task.seed, (uint64_t)en->state->iterations};
     struct proposal p = {0};
     if (!propose(en, d, &p)) {
         engine_stop(en, 0, "nothing new to try: every move from every parent is known");
     } else {
-        const char *proposer = str_eq(p.op, "tune") || str_eq(p.op, "flags") ? "tune" : "rules";
         json *edits = edits_json(&p.edits);
-        int64_t id = search_record(en, p.parent, NULL, p.op, proposer, p.subject, NULL, str_c(&p.text), edits);
+        struct new_candidate n = {.parents = {p.parent->id, -1}, .op = p.op, .title = p.subject, .text = str_c(&p.text), .edits = edits};
+        n.proposer = str_eq(p.op, "tune") || str_eq(p.op, "flags") ? "tune" : "rules";
+        if (en->breed.n && en->breed.v[0] == p.parent->id)
+            vec_remove(&en->breed, 0);
+        int64_t id = search_record(en, &n);
         json_free(edits);
         if (id >= 0)
             scan_and_judge(en, id, str_c(&p.text));

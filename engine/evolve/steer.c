@@ -5,6 +5,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "evolve/engine_int.h"
+#include "evolve/population.h"
 
 #include <unistd.h>
 
@@ -21,15 +22,16 @@ const struct steer_verb steer_verbs[] = {
     {"stop", "", "end the engine; `ksmith run` goes on later", STEER_NONE, 0, 0},
     {"hint", "[ID] TEXT", "words for models, for all or for one candidate's children", STEER_OPT_ID, 1, -1},
     {"note", "ID TEXT", "a remark that stays with the candidate", STEER_ID, 1, -1},
-    {"tag", "ID WORD...", "words to filter by", STEER_ID, 1, -1},
-    {"budget", "KEY=VALUE", "wall=SECONDS, evaluations=N or iterations=N; 0 lifts the session's own change", STEER_NONE, 1, 3},
-    {"focus", "[ID]", "parents only from this candidate's subtree; without ID from everywhere", STEER_OPT_ID, 0, 0},
+    {"tag", "ID WORD", "a word to filter by", STEER_ID, 1, 1},
+    {"untag", "ID WORD", "take it off again", STEER_ID, 1, 1},
+    {"budget", "KEY=VALUE", "wall=SECONDS, evaluations=N or iterations=N; 0: as the task says", STEER_NONE, 1, 1},
+    {"focus", "ID", "parents only from this candidate's subtree", STEER_ID, 0, 0},
+    {"unfocus", "", "parents from everywhere again", STEER_NONE, 0, 0},
     {"breed", "ID [N]", "it is the next parent, N times", STEER_ID, 0, 1},
     {"weight", "OPERATOR=W", "times its share of the iterations; 0 turns an operator off", STEER_NONE, 1, 1},
     {"remeasure", "ID", "race it again", STEER_ID, 0, 0},
     {"add", "FILE [PARENT]", "bring in a kernel by hand (a whole file)", STEER_NONE, 1, 2},
     {"undo", "", "take the last steering action back", STEER_NONE, 0, 0},
-    {"redo", "", "do again what undo took back", STEER_NONE, 0, 0},
 };
 const size_t steer_verbs_n = countof(steer_verbs);
 
@@ -43,27 +45,35 @@ const struct steer_verb *steer_find(const char *name)
 
 struct call {
     const struct steer_verb *verb;
-    struct cand *cand; // NULL: none
+    const struct candidate *cand; // NULL: none
     char **words;      // after the candidate
     size_t n;
-    json *event;
+    json *args; // of the steer line
     const json *request;
     struct str reply;
 };
 
-static struct cand *cand_of(struct engine *en, const char *word)
+static const struct candidate *cand_of(struct engine *en, const char *word)
 {
     char *end;
-    const struct cand *champion = state_champion(en->state);
-    if (str_eq(word, "champion") && champion)
-        return state_cand(en->state, champion->id);
+    if (str_eq(word, "champion"))
+        return state_champion(en->state);
     if (str_eq(word, "baseline"))
-        return state_cand(en->state, 0);
-    long id = strtol(word + (*word == '#'), &end, 10);
-    return *end || end == word ? NULL : state_cand(en->state, id);
+        return state_candidate(en->state, 0);
+    const char *digits = word + (*word == '#');
+    long id = strtol(digits, &end, 10);
+    return *end || end == digits ? NULL : state_candidate(en->state, id);
 }
 
 // ---- what needs more than the line in the journal
+
+// Along first parents, as kill counts descendants.
+static bool below(const struct state *s, const struct candidate *c, int64_t root)
+{
+    while (c && c->id > root && c->nparents)
+        c = state_candidate(s, c->parents[0]);
+    return c && c->id == root;
+}
 
 static int check_kill(struct engine *en, struct call *c, struct err *e)
 {
@@ -73,9 +83,10 @@ static int check_kill(struct engine *en, struct call *c, struct err *e)
     if (c->cand->id == 0 && str_eq(c->verb->name, "kill"))
         return err_set(e, ERR_USAGE, "Stop the run instead.", "the baseline cannot be killed");
     size_t count = 0;
-    for (size_t i = 0; all && i < en->state->cands.n; i++)
-        count += state_descends(en->state, &en->state->cands.v[i], c->cand->id);
-    json_put_bool(c->event, "descendants", all);
+    for (size_t i = 0; all && i < en->state->c.n; i++)
+        count += below(en->state, &en->state->c.v[i], c->cand->id);
+    if (all)
+        json_put_bool(c->args, "tree", true);
     str_addf(&c->reply, "%s %lld", str_eq(c->verb->name, "kill") ? "killed" : "revived", (long long)c->cand->id);
     if (all)
         str_addf(&c->reply, " and %zu descendants", count - 1);
@@ -85,7 +96,7 @@ static int check_kill(struct engine *en, struct call *c, struct err *e)
 static int check_quarantine(struct engine *en, struct call *c, struct err *e)
 {
     (void)en;
-    if (!c->cand->quarantined)
+    if (!(c->cand->flags & CF_QUARANTINED))
         return err_set(e, ERR_USAGE, "`ksmith ls --filter state=quarantined` lists those that are.",
                        "%lld is not in quarantine", (long long)c->cand->id);
     return 0;
@@ -94,23 +105,46 @@ static int check_quarantine(struct engine *en, struct call *c, struct err *e)
 static int check_budget(struct engine *en, struct call *c, struct err *e)
 {
     static const char *const keys[] = {"wall", "evaluations", "iterations"};
+    const char *word = c->words[0], *eq = strchr(word, '=');
+    char *end = NULL;
+    double value = eq ? strtod(eq + 1, &end) : -1;
     (void)en;
-    for (size_t i = 0; i < c->n; i++) {
-        char *eq = strchr(c->words[i], '='), *end = NULL;
-        double value = eq ? strtod(eq + 1, &end) : -1;
-        if (eq && (str_eq(end, "m") || str_eq(end, "h") || str_eq(end, "s")))
-            value *= *end == 'm' ? 60 : *end == 'h' ? 3600 : 1;
-        else if (!eq || *end || end == eq + 1)
-            value = -1;
-        bool known = false;
-        for (size_t k = 0; eq && k < countof(keys); k++)
-            known |= strlen(keys[k]) == (size_t)(eq - c->words[i]) && str_starts(c->words[i], keys[k]);
-        if (!known || !(value >= 0))
-            return err_set(e, ERR_USAGE, "As in budget wall=10m iterations=500.", "cannot read the budget %s", c->words[i]);
-        char *key = xstrndup(c->words[i], (size_t)(eq - c->words[i]));
-        json_put_num(c->event, key, value);
-        free(key);
-    }
+    if (eq && end > eq + 1 && (str_eq(end, "m") || str_eq(end, "h") || str_eq(end, "s")))
+        value *= *end == 'm' ? 60 : *end == 'h' ? 3600 : 1;
+    else if (!eq || *end || end == eq + 1)
+        value = -1;
+    for (size_t k = 0; eq && value >= 0 && k < countof(keys); k++)
+        if (strlen(keys[k]) == (size_t)(eq - word) && str_starts(word, keys[k])) {
+            json_put_str(c->args, "what", keys[k]);
+            json_put_num(c->args, "value", value);
+            return 0;
+        }
+    return err_set(e, ERR_USAGE, "As in budget wall=10m or budget iterations=500.", "cannot read the budget %s", word);
+}
+
+// The words after the candidate as one text.
+static void text_of(const struct call *c, struct str *out)
+{
+    for (size_t i = 0; i < c->n; i++)
+        str_addf(out, "%s%s", i ? " " : "", c->words[i]);
+}
+
+static int check_text(struct engine *en, struct call *c, struct err *e)
+{
+    struct str text = {0};
+    (void)en;
+    (void)e;
+    text_of(c, &text);
+    json_put_str(c->args, "text", str_c(&text));
+    str_free(&text);
+    return 0;
+}
+
+static int check_tag(struct engine *en, struct call *c, struct err *e)
+{
+    (void)en;
+    (void)e;
+    json_put_str(c->args, "tag", c->words[0]);
     return 0;
 }
 
@@ -121,10 +155,10 @@ static int check_breed(struct engine *en, struct call *c, struct err *e)
     long n = c->n ? strtol(c->words[0], &end, 10) : 1;
     if (n < 1 || n > 1000 || (end && *end))
         return err_set(e, ERR_USAGE, "", "breed takes a number from 1 to 1000");
-    if (c->cand->status != CAND_OK || c->cand->killed)
+    if (!population_alive(c->cand))
         return err_set(e, ERR_USAGE, "Only a correct, living candidate can be a parent.", "%lld is %s", (long long)c->cand->id,
-                       state_word(en->state, c->cand));
-    json_put_int(c->event, "times", n);
+                       status_name(c->cand->status));
+    json_put_int(c->args, "times", n);
     return 0;
 }
 
@@ -136,6 +170,8 @@ static int check_weight(struct engine *en, struct call *c, struct err *e)
     double w = eq ? strtod(eq + 1, &end) : -1;
     if (!eq || eq == c->words[0] || *end || end == eq + 1 || !(w >= 0 && w <= 1e6))
         return err_set(e, ERR_USAGE, "As in weight tune=2.", "cannot read the weight %s", c->words[0]);
+    json_put_strn(c->args, "of", c->words[0], (size_t)(eq - c->words[0]));
+    json_put_num(c->args, "value", w);
     return 0;
 }
 
@@ -147,7 +183,7 @@ static int check_step(struct engine *en, struct call *c, struct err *e)
         return err_set(e, ERR_USAGE, "", "step takes a number of iterations");
     if (!en->state->paused)
         return err_set(e, ERR_USAGE, "Pause it first.", "the search is running; step works while it is paused");
-    json_put_int(c->event, "times", n);
+    json_put_int(c->args, "times", n);
     return 0;
 }
 
@@ -155,40 +191,30 @@ static int check_add(struct engine *en, struct call *c, struct err *e)
 {
     // The text travels in the request: the client may be on another file system or have an unsaved buffer.
     const char *text = json_str(c->request, "text");
-    struct cand *parent = c->n > 1 ? cand_of(en, c->words[1]) : state_cand(en->state, state_champion(en->state)->id);
+    const struct candidate *parent = c->n > 1 ? cand_of(en, c->words[1]) : state_champion(en->state);
     if (!text || !*text)
         return err_set(e, ERR_USAGE, "", "add needs the text of a kernel file");
     if (!parent)
         return err_set(e, ERR_USAGE, "`ksmith ls` shows the numbers.", "%s is not a candidate", c->words[1]);
-    int64_t id = search_record(en, parent, NULL, "edit", "human", json_str_or(c->request, "subject", "Edited by hand"),
-                               json_str(c->request, "author"), text, NULL);
+    struct new_candidate n = {.parents = {parent->id, -1}, .op = "edit", .proposer = "human", .text = text,
+                              .title = json_str_or(c->request, "subject", "Edited by hand"),
+                              .author = json_str(c->request, "author")};
+    int64_t id = search_record(en, &n);
     if (id < 0)
         return err_set(e, ERR_FAIL, "", "the journal cannot be written");
-    json_put_int(c->event, "id", id);
+    c->cand = state_candidate(en->state, id);
     str_addf(&c->reply, "it is candidate %lld", (long long)id);
     return 0;
 }
 
 static int check_undo(struct engine *en, struct call *c, struct err *e)
 {
-    bool undo = str_eq(c->verb->name, "undo");
-    static const char *const final[] = {"undo", "redo", "stop", "step", "add", "remeasure", "budget", "weight"};
-    for (size_t i = en->state->steers.n; i-- > 0;) {
-        const struct steer_line *l = &en->state->steers.v[i];
-        bool can = l->undone != undo;
-        for (size_t k = 0; k < countof(final); k++)
-            can &= !str_eq(l->verb, final[k]);
-        if (!can)
-            continue;
-        json *line = journal_line_at(en->session->journal_path, l->offset, NULL);
-        if (!line)
-            break;
-        json_put_int(c->event, "undo", (int64_t)l->n);
-        json_put(c->event, "line", line);
-        str_addf(&c->reply, "%s: %s %s", undo ? "took back" : "did again", l->verb, l->args);
-        return 0;
-    }
-    return err_set(e, ERR_USAGE, "", "there is nothing to %s", c->verb->name);
+    const struct steer *l = state_last_undoable(en->state, NULL);
+    if (!l)
+        return err_set(e, ERR_USAGE, "", "there is nothing to undo");
+    json_put_int(c->args, "line", l->n);
+    str_addf(&c->reply, "took back: %s %s", l->cmd, l->args);
+    return 0;
 }
 
 static void do_stop(struct engine *en, struct call *c)
@@ -199,13 +225,26 @@ static void do_stop(struct engine *en, struct call *c)
 
 static void do_resume(struct engine *en, struct call *c)
 {
-    (void)c;
     en->steps_left = -1;
+    if (en->state->paused)
+        engine_append(en, event_resume(json_str(c->request, "who")), true);
+}
+
+static void do_pause(struct engine *en, struct call *c)
+{
+    if (!en->state->paused)
+        engine_append(en, event_pause(json_str(c->request, "who")), true);
+}
+
+static void do_breed(struct engine *en, struct call *c)
+{
+    for (int64_t i = json_int(c->args, "times", 1); i > 0; i--)
+        vec_push(&en->breed, c->cand->id);
 }
 
 static void do_step(struct engine *en, struct call *c)
 {
-    en->steps_left = (int)json_int(c->event, "times", 1);
+    en->steps_left = (int)json_int(c->args, "times", 1);
 }
 
 static void do_remeasure(struct engine *en, struct call *c)
@@ -218,11 +257,12 @@ static const struct {
     int (*check)(struct engine *en, struct call *c, struct err *e);
     void (*after)(struct engine *en, struct call *c);
 } hooks[] = {
-    {"kill", check_kill, NULL},        {"revive", check_kill, NULL},     {"approve", check_quarantine, NULL},
-    {"reject", check_quarantine, NULL}, {"budget", check_budget, NULL},  {"breed", check_breed, NULL},
-    {"weight", check_weight, NULL},    {"step", check_step, do_step},    {"add", check_add, NULL},
-    {"undo", check_undo, NULL},        {"redo", check_undo, NULL},       {"stop", NULL, do_stop},
-    {"resume", NULL, do_resume},       {"remeasure", NULL, do_remeasure},
+    {"kill", check_kill, NULL},         {"revive", check_kill, NULL},  {"approve", check_quarantine, NULL},
+    {"reject", check_quarantine, NULL}, {"budget", check_budget, NULL}, {"breed", check_breed, do_breed},
+    {"weight", check_weight, NULL},     {"step", check_step, do_step}, {"add", check_add, NULL},
+    {"undo", check_undo, NULL},         {"stop", NULL, do_stop},       {"resume", NULL, do_resume},
+    {"pause", NULL, do_pause},          {"remeasure", NULL, do_remeasure}, {"note", check_text, NULL},
+    {"hint", check_text, NULL},         {"tag", check_tag, NULL},      {"untag", check_tag, NULL},
 };
 
 // ---- one request
@@ -271,35 +311,34 @@ static int prepare_call(struct engine *en, struct call *c, char **words, size_t 
     return 0;
 }
 
+// The line that the journal keeps; `add` is kept as the fold's own word `edit`.
+static json *steer_line(const struct call *c)
+{
+    bool add = str_eq(c->verb->name, "add");
+    return event_steer(json_str_or(c->request, "who", "unknown"), add ? "edit" : c->verb->name, json_copy(c->args));
+}
+
 static int run_call(struct engine *en, struct call *c, const json *request, struct err *e)
 {
-    c->event = event_new("steer");
-    c->request = request;
-    json_put_str(c->event, "verb", c->verb->name);
-    json *args = json_array();
-    if (c->cand)
-        json_push(args, json_new_int(c->cand->id));
-    for (size_t i = 0; i < c->n; i++)
-        json_push(args, json_new_str(c->words[i]));
-    json_put(c->event, "args", args);
-    if (c->cand && !str_eq(c->verb->name, "add"))
-        json_put_int(c->event, "id", c->cand->id);
-    json_put_str(c->event, "who", json_str_or(request, "who", "unknown"));
     size_t hook = 0;
+    c->args = json_object();
+    c->request = request;
     while (hook < countof(hooks) && !str_eq(hooks[hook].verb, c->verb->name))
         hook++;
     if (hook < countof(hooks) && hooks[hook].check && hooks[hook].check(en, c, e) < 0) {
-        json_free(c->event);
+        json_free(c->args);
         return -1;
     }
-    json *shown = json_copy(c->event);
-    int r = engine_append(en, c->event, true);
-    c->event = shown;
+    if (c->cand)
+        json_put_int(c->args, "id", c->cand->id);
+    json *line = steer_line(c), *shown = json_copy(line);
+    int r = engine_append(en, line, true);
     if (r == 0 && hook < countof(hooks) && hooks[hook].after)
         hooks[hook].after(en, c);
     if (r == 0)
         server_broadcast(en->server, shown);
     json_free(shown);
+    json_free(c->args);
     return r < 0 ? err_set(e, ERR_FAIL, "", "the journal cannot be written: %s", en->stop_reason) : 0;
 }
 
@@ -320,7 +359,7 @@ static json *verbs(void)
 
 static json *hello(struct engine *en)
 {
-    const struct cand *champion = state_champion(en->state);
+    const struct candidate *champion = state_champion(en->state);
     json *reply = json_object();
     json_put_bool(reply, "ok", true);
     json_put_int(reply, "pid", getpid());
@@ -328,8 +367,8 @@ static json *hello(struct engine *en)
     json_put_str(reply, "name", en->task.name);
     json_put_str(reply, "doing", en->stage);
     json_put_bool(reply, "paused", en->state->paused);
-    json_put_int(reply, "iterations", en->state->iterations);
-    json_put_num(reply, "speedup", champion ? champion->speedup : 0);
+    json_put_int(reply, "iterations", en->state->iterations - 1);
+    json_put_num(reply, "speedup", champion ? champion->speedup.value : 0);
     json_put_num(reply, "turn_ms", loop_longest_turn_ms(en->loop));
     json_put_num(reply, "cpu_s", clock_cpu());
     json_put_num(reply, "wall_s", clock_wall() - en->started_wall);

@@ -139,7 +139,7 @@ static int island_of(struct fold *f, const char *key, int *island)
 static int place(struct fold *f, const char *island_key)
 {
     struct candidate *c = fold_candidate(f, f->event, "id");
-    int island, bins[STATE_CELL];
+    int island = 0, bins[STATE_CELL];
     if (!c || island_of(f, island_key, &island) < 0 || fold_cell(f, bins) < 0)
         return -1;
     if (!f->check)
@@ -160,7 +160,7 @@ int fold_migrate(struct fold *f)
 int fold_evict(struct fold *f)
 {
     struct candidate *c = fold_candidate(f, f->event, "id");
-    int island;
+    int island = 0;
     if (!c || island_of(f, "island", &island) < 0)
         return -1;
     if (f->check)

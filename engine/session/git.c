@@ -60,7 +60,8 @@ static int sync_tree(const char *path)
 static int create_in(const char *path, struct err *e)
 {
     git_repository *git = NULL;
-    git_repository_init_options o = GIT_REPOSITORY_INIT_OPTIONS_INIT;
+    git_repository_init_options o;
+    git_repository_init_options_init(&o, GIT_REPOSITORY_INIT_OPTIONS_VERSION);
     o.flags = GIT_REPOSITORY_INIT_BARE | GIT_REPOSITORY_INIT_MKPATH | GIT_REPOSITORY_INIT_NO_REINIT;
     o.mode = 0700;
     o.initial_head = "main";
