@@ -11,9 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { SNAPSHOT_LINES = 4000 }; // fewer new lines are read as fast as a snapshot is written
+
 static struct session blank(void)
 {
     struct session s = {.lock = -1};
+    state_init(&s.state);
     s.journal.fd = s.reader.fd = -1;
     return s;
 }
@@ -209,6 +212,9 @@ static int open_all(struct session *s, const char *dir, struct err *e)
         return -1;
     if (journal_reader_open(&s->reader, s->journal_path, e) < 0)
         return -1;
+    if (state_load(&s->state, s->snapshot, s->journal_path) == 0)
+        journal_reader_seek(&s->reader, s->state.offset, s->state.last);
+    s->saved = s->state.last;
     if (s->mode == SESSION_WRITE)
         return open_to_write(s, e);
     if (io_exists(s->lineage_path) && lineage_open(&s->lineage, s->lineage_path, false, e) < 0)
@@ -220,17 +226,25 @@ int session_open(struct session *s, const char *dir, enum session_mode mode, str
 {
     *s = blank();
     s->mode = mode;
-    state_init(&s->state);
     if (open_all(s, dir, e) == 0)
         return 0;
     session_close(s);
     return -1;
 }
 
+// A snapshot that cannot be written costs only time.
+static void save_snapshot(struct session *s)
+{
+    if (s->state.last - s->saved >= SNAPSHOT_LINES)
+        state_save(&s->state, s->snapshot, s->journal_path, NULL);
+}
+
 void session_close(struct session *s)
 {
-    if (s->journal.fd >= 0)
+    if (s->journal.fd >= 0) {
         journal_close(&s->journal);
+        save_snapshot(s);
+    }
     lineage_close(s->lineage);
     journal_reader_close(&s->reader);
     state_free(&s->state);

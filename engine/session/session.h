@@ -21,6 +21,7 @@ struct session {
     struct journal journal; // SESSION_WRITE only
     struct journal_reader reader;
     struct lineage *lineage; // NULL where a reader finds no repository
+    int64_t saved;           // line that the snapshot on the disk reaches
     int64_t cut;             // bytes of a torn tail that were cut off (write) or ignored (read)
 };
 

@@ -283,6 +283,6 @@ int64_t state_common_ancestor(const struct state *st, int64_t a, int64_t b);
 bool state_is_ancestor(const struct state *st, int64_t ancestor, int64_t id); // along all parents; itself too
 
 // Snapshots: derived, deletable. Loading fails (returns -1, no error shown) where the file is absent, of
-// another version, or does not fit the journal beside it.
-int state_save(const struct state *st, const char *path, struct err *e);
-int state_load(struct state *st, const char *path, const char *journal_path);
+// another version, or does not fit the journal beside it; *st is then the empty state.
+int state_save(const struct state *st, const char *path, const char *journal_path, struct err *e);
+int state_load(struct state *st, const char *path, const char *journal_path); // st is initialised
