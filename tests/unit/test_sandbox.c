@@ -58,16 +58,15 @@ static int do_nothing(void)
 static int do_work(void)
 {
     struct timespec t;
-    void *p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    volatile char *q = malloc(4 << 20);
-    if (!q)
-        return 2;
-    if (p == MAP_FAILED || clock_gettime(CLOCK_MONOTONIC, &t) < 0 || write(2, "", 0) < 0)
-        return 1;
-    q[12345] = 1;
+    char *p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+         *q = malloc(4 << 20);
+    bool ok = p != MAP_FAILED && q && clock_gettime(CLOCK_MONOTONIC, &t) == 0 && write(2, "", 0) == 0;
+    if (ok)
+        *(volatile char *)(q + 12345) = p[1] = 1;
+    free(q);
     munmap(p, 1 << 20);
     sched_yield();
-    return 0;
+    return !ok;
 }
 static int do_open(void)
 {
