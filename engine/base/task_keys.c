@@ -4,11 +4,12 @@
 static const struct {
     const char *name;
     bool named, in_config;
-} sections[] = {{"task", false, false},   {"args", false, false},     {"shapes", false, false},
-                {"launch", false, false}, {"build", false, false},    {"reference", false, false},
-                {"metric", false, false}, {"check", false, false},    {"accept", false, true},
-                {"evolve", false, true},  {"budget", false, true},    {"model", true, true},
-                {"worker", true, true},   {"proposers", false, true}, {"ui", false, true}};
+} sections[] = {{"task", false, false},   {"args", false, false},  {"shapes", false, false},
+                {"launch", false, false}, {"build", false, false}, {"reference", false, false},
+                {"metric", false, false}, {"check", false, false}, {"accept", false, true},
+                {"evolve", false, true},  {"budget", false, true}, {"model", true, true},
+                {"exec", true, true},     {"worker", true, true},  {"proposers", false, true},
+                {"ui", false, true}};
 
 static const char *const w_backend[] = {"cpu", "cuda", NULL};
 static const char *const w_evolve[] = {"body", "file", "markers", NULL};
@@ -28,7 +29,8 @@ static const char *const w_unicode[] = {"auto", "yes", "no", NULL};
         "is the reference's",                                                                             \
         .set = task_set_tolerance)
 
-// The man pages ksmith-task.5 and ksmith-config.5 must name each row; tests/unit/test_task.c holds them to it.
+// The man pages ksmith-task.5 and ksmith-config.5 must name each row; tests/unit/test_task.c holds them to
+// it.
 const struct task_key task_keys[] = {
     KEY("task", "name", "word", "the folder's name", "what listings and commits call the session",
         .set = task_set_name, .at = AT(name)),
@@ -117,16 +119,58 @@ const struct task_key task_keys[] = {
     KEY("model", "key_env", "word", "none", "the environment variable that holds the API key",
         .set = task_set_env),
     KEY("model", "key_cmd", "command", "none", "a command that prints the API key", .set = task_set_text),
-    KEY("model", "weight", "number", "1", "share of this model among the models", .set = task_set_weight,
+    KEY("model", "weight", "number", "1",
+        "share of this model among the models before anything is known of them", .set = task_set_weight,
         .low = 0, .high = 1e6),
-    KEY("model", "temperature", "number", "0.8", "sampling temperature", .set = task_set_number, .low = 0,
-        .high = 2),
-    KEY("model", "max_tokens", "integer", "8192", "longest reply", .set = task_set_int64, .low = 1,
+    KEY("model", "parallel", "integer", "2", "requests to it at a time", .set = task_set_int, .low = 1,
+        .high = 256),
+    KEY("model", "temperature", "numbers", "not sent", "sampling temperatures; one is drawn for each request",
+        .set = task_set_numbers, .low = 0, .high = 2),
+    KEY("model", "top_p", "number", "not sent", "nucleus sampling", .set = task_set_number, .low = 0,
+        .high = 1),
+    KEY("model", "seed", "yes | no", "no", "send a seed, so that a server that can repeats itself",
+        .set = task_set_yes),
+    KEY("model", "effort", "word", "not sent", "reasoning_effort", .set = task_set_text),
+    KEY("model", "max_tokens", "integer", "not sent", "longest reply", .set = task_set_int64, .low = 1,
         .high = 1e7),
-    KEY("model", "price_in", "number", "0", "dollars for a million tokens of prompt", .set = task_set_number,
+    KEY("model", "max_limit", "integer", "4 times max_tokens",
+        "how far max_tokens is raised for a reply that was cut off", .set = task_set_int64, .low = 1,
+        .high = 1e7),
+    KEY("model", "context", "integer", "32768", "tokens that prompt and reply share", .set = task_set_int64,
+        .low = 1024, .high = 1e8),
+    KEY("model", "price_in", "number", "unknown", "dollars for a million tokens of prompt",
+        .set = task_set_number, .low = 0, .high = 1e5),
+    KEY("model", "price_out", "number", "unknown", "dollars for a million tokens of reply",
+        .set = task_set_number, .low = 0, .high = 1e5),
+    KEY("model", "price_cached", "number", "price_in",
+        "dollars for a million tokens of prompt that the server had cached", .set = task_set_number, .low = 0,
+        .high = 1e5),
+    KEY("model", "stream", "yes | no", "yes", "ask for the reply as it is written", .set = task_set_yes),
+    KEY("model", "stall", "integer", "120", "seconds of silence after which a connection is given up",
+        .set = task_set_int, .low = 1, .high = 7200),
+    KEY("model", "timeout", "integer", "1800", "most seconds of one request", .set = task_set_int, .low = 1,
+        .high = 86400),
+    KEY("model", "patience", "integer", "900",
+        "seconds for which refusals for now (429, 5xx) and broken connections are tried again",
+        .set = task_set_int, .low = 0, .high = 86400),
+    KEY("model", "proxy", "URL", "the environment's", "proxy to use instead of https_proxy",
+        .set = task_set_text),
+    KEY("model", "ca", "path", "the system's", "certificates to trust", .set = task_set_text),
+    KEY("model", "header", "Name: value", "none",
+        "one more header of each request; {key} in it stands for the key", .set = task_set_text),
+    KEY("model", "header2", "Name: value", "none", "a second one", .set = task_set_text),
+    KEY("model", "header3", "Name: value", "none", "a third one", .set = task_set_text),
+    KEY("model", "body", "JSON object", "none", "more members for each request", .set = task_set_text),
+    KEY("exec", "command", "command", "required",
+        "a command that makes a candidate in a folder with the parent, the task and the feedback",
+        .set = task_set_text),
+    KEY("exec", "timeout", "integer", "600", "seconds after which it and all it started are killed",
+        .set = task_set_int, .low = 1, .high = 86400),
+    KEY("exec", "parallel", "integer", "1", "how many at a time", .set = task_set_int, .low = 1, .high = 64),
+    KEY("exec", "weight", "number", "1", "share of it among the models and commands", .set = task_set_weight,
         .low = 0, .high = 1e6),
-    KEY("model", "price_out", "number", "0", "dollars for a million tokens of reply", .set = task_set_number,
-        .low = 0, .high = 1e6),
+    KEY("exec", "usd", "number", "unknown", "dollars that one run costs, for the budget",
+        .set = task_set_number, .low = 0, .high = 1e5),
     KEY("worker", "command", "command", "the backend's worker on this machine",
         "starts the worker, for instance through ssh", .set = task_set_text),
     KEY("worker", "device", "text", "any", "the device that the worker uses, as doctor lists it",
