@@ -15,6 +15,7 @@ static void adopt_newlines(const struct apply_opts *o, const char *s, size_t n, 
     while (n && s[n - 1] == '\n')
         n--;
     str_reserve(out, n + 2);
+    str_add(out, "");
     for (size_t i = 0; i < n; i++) {
         if (crlf && s[i] == '\n')
             str_addc(out, '\r');
