@@ -134,10 +134,9 @@ static void collect(const struct exec_call *c, const struct run_result *r, struc
     struct str text = {0};
     shown_end(r, &out->printed);
     const char *said = str_c(&out->printed);
-    bool changed;
     if (take_file(c->dir, "candidate", c->suffix, &text))
         add_json(&out->answer, said, "source", &text);
-    else if ((changed = take_file(c->dir, "parent", c->suffix, &text) && !str_eq(str_c(&text), c->parent)))
+    else if (take_file(c->dir, "parent", c->suffix, &text) && !str_eq(str_c(&text), c->parent))
         add_json(&out->answer, said, "source", &text);
     else if (take_file(c->dir, "candidate", ".patch", &text) ||
              take_file(c->dir, "candidate", ".diff", &text))
