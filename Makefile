@@ -37,7 +37,7 @@ UNIT_C   := $(call find_c,tests/unit)
 PROGRAMS := $(BUILD)/ksmith $(if $(CPU_C),$(BUILD)/ksmith-cpu) $(if $(CUDA_C),$(BUILD)/ksmith-cuda)
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_C))
 
-.PHONY: man all deps demo test bench crash gpu-test install bundle lint format clean units
+.PHONY: man all deps demo test bench crash test-servers gpu-test install bundle lint format clean units
 all: $(PROGRAMS)
 
 $(BUILD)/obj/%.o: %.c Makefile
@@ -86,6 +86,12 @@ bench: all
 	@BUILD=$(BUILD) tests/bench.sh
 crash: all units
 	@BUILD=$(BUILD) tests/crash/run
+# A real model server on loopback, installed from PyPI; not part of `make test`.
+$(BUILD)/models-real: tests/models/real.c $(BUILD)/libks.a $(BUILD)/libbase.a
+	$(Q)$(CC) $(KSFLAGS) -Itests/unit $(CFLAGS) $< -o $@ -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS) -lpthread
+test-servers: deps
+	@$(MAKE) --no-print-directory $(BUILD)/models-real
+	@tests/models/servers.sh $(BUILD)
 gpu-test: all
 	@BUILD=$(BUILD) tests/gpu.sh
 

@@ -22,11 +22,12 @@ done
 for page in man/*.[1-9]; do
     [ -f "$page" ] && install -D -m 644 "$page" "$prefix/share/man/man${page##*.}/$(basename "$page")"
 done
-for data in sessions themes prompts; do
+for data in sessions themes engine/prompts; do
     [ -d "$data" ] || continue
+    to=$(basename "$data")
     # Only what is the session's own: a run in the source tree leaves .ksmith folders behind.
     (cd "$data" && find . -name .ksmith -prune -o -type f ! -name '.*' -print) | while read -r f; do
-        install -D -m 644 "$data/$f" "$prefix/share/ksmith/$data/${f#./}"
+        install -D -m 644 "$data/$f" "$prefix/share/ksmith/$to/${f#./}"
     done
 done
 completion() {

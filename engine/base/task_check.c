@@ -186,6 +186,9 @@ static void check_extra(struct task_parser *p)
 {
     for (json *s = json_first(p->t->extra); s; s = json_next(s)) {
         const char *name = json_key(s);
+        if (str_starts(name, "exec ") && !json_has(s, "command"))
+            err_list_add(p->errors, p->task_path, 0, 0, "Add command = to the section.",
+                         "[%s] has no command", name);
         if (!str_starts(name, "model "))
             continue;
         const struct task_item *it = NULL;

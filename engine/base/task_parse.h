@@ -46,9 +46,9 @@ int task_section_keys(const char *section, const char **out, int max); // names 
 // task_set.c: one function per kind of value
 typedef int task_setter(struct task_parser *, const struct task_key *, const struct task_item *);
 task_setter task_set_text, task_set_name, task_set_choice, task_set_backend, task_set_yes, task_set_number,
-    task_set_int, task_set_int64, task_set_seed, task_set_duration, task_set_expr, task_set_exprs,
-    task_set_flags, task_set_words, task_set_line, task_set_function, task_set_project, task_set_allow,
-    task_set_tolerance, task_set_url, task_set_env, task_set_weight, task_set_proposer;
+    task_set_numbers, task_set_int, task_set_int64, task_set_seed, task_set_duration, task_set_expr,
+    task_set_exprs, task_set_flags, task_set_words, task_set_line, task_set_function, task_set_project,
+    task_set_allow, task_set_tolerance, task_set_url, task_set_env, task_set_weight, task_set_proposer;
 // task_args.c, task_shapes.c
 task_setter task_set_arg, task_set_shape;
 // Words of a value, with their places: fills at/len; returns false at the end. Brackets keep blanks together.

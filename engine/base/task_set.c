@@ -120,6 +120,23 @@ int task_set_proposer(struct task_parser *p, const struct task_key *k, const str
     return task_error_nearest(p, it, -1, it->key, k->words, "there is no proposer called '%s'", it->key);
 }
 
+int task_set_numbers(struct task_parser *p, const struct task_key *k, const struct task_item *it)
+{
+    size_t n = 0;
+    char **words = str_words(it->value, &n);
+    int r = words && n ? 0
+                       : task_error(p, it, 0, "Write numbers with spaces between them, such as 0.3 0.7.",
+                                    "%s wants numbers, not '%s'", it->key, it->value);
+    for (size_t i = 0; i < n && r == 0; i++) {
+        struct task_item one = *it;
+        double x;
+        one.value = words[i];
+        r = number(p, k, &one, &x);
+    }
+    free(words);
+    return r;
+}
+
 static int whole(struct task_parser *p, const struct task_key *k, const struct task_item *it, double *x)
 {
     if (number(p, k, it, x) < 0)

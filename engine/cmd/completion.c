@@ -1,5 +1,6 @@
 // ksmith completion bash|zsh|fish: a script made from the command table.
 #include "cmd/cmd.h"
+#include "evolve/steer.h"
 
 static void opts_of(const struct cmd *c, struct str *out)
 {
@@ -95,12 +96,24 @@ static void man(void)
     }
 }
 
+// The STEERING section of ksmith.1.
+static void man_steering(void)
+{
+    puts(".Bl -tag -width indent");
+    for (size_t i = 0; i < steer_verbs_n; i++) {
+        printf(".It Ic %s%s%s\n", steer_verbs[i].name, *steer_verbs[i].args ? " Ar " : "", steer_verbs[i].args);
+        roff(steer_verbs[i].help);
+        puts("");
+    }
+    puts(".El");
+}
+
 static int run(struct args *a)
 {
     static const struct {
         const char *name;
         void (*fn)(void);
-    } shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}, {"man", man}};
+    } shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}, {"man", man}, {"man-steering", man_steering}};
     for (size_t i = 0; i < countof(shells); i++)
         if (str_eq(a->pos[0], shells[i].name)) {
             shells[i].fn();

@@ -1,10 +1,10 @@
 // ksmith ctl: one steering command from a script. A session without an engine gets one for the moment it takes.
 #include "base/io.h"
+#include "base/proc.h"
 #include "cmd/cmd.h"
 #include "cmd/show_text.h"
 #include "evolve/server.h"
 #include "evolve/steer.h"
-#include "session/git.h"
 #include "session/session.h"
 
 #include <errno.h>
@@ -29,18 +29,34 @@ static void quote(const char *word, struct str *out)
         str_addc(out, mark);
 }
 
+// The engineer as git knows them, for commits of their own edits.
+static bool git_says(const char *key, struct str *out)
+{
+    const char *argv[] = {"git", "config", key, NULL};
+    struct proc_spec spec = {.argv = argv, .in = -1};
+    struct proc_end end;
+    if (proc_run(&spec, out, 200, 2000, &end, NULL) < 0 || end.status != 0)
+        return false;
+    while (out->len && out->s[out->len - 1] == '\n')
+        out->s[--out->len] = 0;
+    return out->len > 0;
+}
+
 static void put_who(json *o)
 {
-    char name[128], mail[128], host[128] = "", who[300];
+    struct str name = {0}, mail = {0};
+    char host[128] = "", who[300];
     const char *user = getenv("USER");
     gethostname(host, sizeof host - 1);
     snprintf(who, sizeof who, "%s@%s", user && *user ? user : "uid", host);
     json_put_str(o, "who", who);
-    if (repo_identity(name, mail)) {
-        char author[300];
-        snprintf(author, sizeof author, "%s <%s>", name, mail);
+    if (git_says("user.name", &name) && git_says("user.email", &mail)) {
+        char author[420];
+        snprintf(author, sizeof author, "%s <%s>", str_c(&name), str_c(&mail));
         json_put_str(o, "author", author);
     }
+    str_free(&name);
+    str_free(&mail);
 }
 
 // The request: the words as one line, and the text of a kernel file for `add`.
@@ -86,10 +102,10 @@ static int answer(const json *reply)
 static int no_engine(const struct args *a)
 {
     struct err e = {0};
-    char host[128];
-    int pid = session_owner(a->dir, host);
-    if (pid)
-        err_set(&e, ERR_FAIL, "Steer it from a login on that machine.", "the engine of this session runs on %s (process %d)", host, pid);
+    struct session_holder h;
+    if (session_holder(a->dir, &h) && !h.here)
+        err_set(&e, ERR_FAIL, "Steer it from a login on that machine.", "the engine of this session runs on %s (process %ld)", h.host,
+                h.pid);
     else
         err_set(&e, ERR_FAIL, "`ksmith run --detach` starts it.", "no engine runs this session");
     return cmd_fail(&e);
@@ -98,7 +114,6 @@ static int no_engine(const struct args *a)
 static int run(struct args *a)
 {
     struct err e = {0};
-    struct session s;
     if (args_flag(a, "verbs"))
         return list_verbs();
     if (a->npos == 0)
@@ -108,12 +123,9 @@ static int run(struct args *a)
     json *o = request_of(a, &e);
     if (!o)
         return cmd_fail(&e);
-    int status;
-    if (session_read(&s, a->dir, &e) < 0) {
-        json_free(o);
-        return cmd_fail(&e);
-    }
-    int fd = server_connect(s.socket);
+    char *socket = session_socket(a->dir, &e);
+    int fd = socket ? server_connect(socket) : -1, status;
+    free(socket);
     if (fd < 0) {
         status = no_engine(a);
     } else {
@@ -122,7 +134,6 @@ static int run(struct args *a)
         json_free(reply);
         close(fd);
     }
-    session_close(&s);
     json_free(o);
     return status;
 }

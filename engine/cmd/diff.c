@@ -62,20 +62,21 @@ static void side_by_side(const struct diff *d, int context)
 static int show(struct args *a, struct session *s, struct err *e)
 {
     const struct state *st = &s->state;
-    const struct cand *to = show_find(st, a->npos ? a->pos[a->npos - 1] : "champion", e), *from = NULL;
+    const struct candidate *to = show_find(st, a->npos ? a->pos[a->npos - 1] : "champion", e), *from = NULL;
     if (!to)
         return cmd_fail(e);
     if (a->npos > 1)
         from = show_find(st, a->pos[0], e);
     else
-        from = args_flag(a, "parent") && to->parents[0] >= 0 ? state_cand(st, to->parents[0]) : state_cand(st, 0);
+        from = args_flag(a, "parent") && to->nparents ? state_candidate(st, to->parents[0]) : state_candidate(st, 0);
     if (!from)
         return cmd_fail(e);
-    char *old = session_source(s, from, e), *new = old ? session_source(s, to, e) : NULL;
+    char *old = show_source(s, from, e), *new = old ? show_source(s, to, e) : NULL;
     if (!new) {
         free(old);
         return cmd_fail(e);
     }
+    const char *path = st->files.n ? st->files.v[0].path : "kernel";
     struct diff d;
     diff_read(&d, old, strlen(old), new, strlen(new));
     int context = (int)strtol(args_value(a, "context", "3"), NULL, 10);
@@ -83,7 +84,7 @@ static int show(struct args *a, struct session *s, struct err *e)
         side_by_side(&d, context);
     } else {
         struct str text = {0};
-        diff_unified(&d, st->kernel, st->kernel, context < 0 ? 3 : context, &text);
+        diff_unified(&d, path, path, context < 0 ? 3 : context, &text);
         // To a terminal harmless, to a pipe byte for byte: `git apply` reads it.
         if (isatty(STDOUT_FILENO))
             show_block(str_c(&text), text.len, "", stdout);
@@ -101,7 +102,7 @@ static int run(struct args *a)
 {
     struct session s;
     struct err e = {0};
-    if (session_read(&s, a->dir, &e) < 0)
+    if (session_open(&s, a->dir, SESSION_READ, &e) < 0)
         return cmd_fail(&e);
     int status = show(a, &s, &e);
     session_close(&s);

@@ -1,5 +1,7 @@
 #include "cmd/fields.h"
 
+#include "cmd/show_text.h"
+
 #include <math.h>
 
 enum field { F_ID, F_STATE, F_STATUS, F_STAGE, F_SPEEDUP, F_GAIN, F_OP, F_PROPOSER, F_MODEL, F_ISLAND, F_GENERATION, F_ITERATION,
@@ -19,13 +21,13 @@ const struct filter_field cand_fields[] = {
     [F_GENERATION] = {"generation", false, "depth in the tree"},
     [F_ITERATION] = {"iteration", false, "number of the proposal"},
     [F_PARENT] = {"parent", false, "number of the first parent"},
-    [F_CELL] = {"cell", false, "of the archive"},
+    [F_CELL] = {"cell", false, "of the archive, as one number"},
     [F_ACCEPTED] = {"accepted", false, "1 where it is a commit"},
     [F_PINNED] = {"pinned", false, ""},
-    [F_SUBJECT] = {"subject", true, "what changed"},
+    [F_SUBJECT] = {"title", true, "what changed"},
     [F_REASON] = {"reason", true, "of the verdict"},
     [F_NOTE] = {"note", true, ""},
-    [F_TAGS] = {"tags", true, ""},
+    [F_TAGS] = {"tag", true, ""},
     [F_SECONDS] = {"seconds", false, "of worker time"},
 };
 const int cand_fields_n = (int)countof(cand_fields);
@@ -43,20 +45,20 @@ static struct filter_value text(const char *s)
 struct filter_value cand_field(const void *view, int field)
 {
     const struct cand_view *v = view;
-    const struct cand *c = v->cand;
+    const struct candidate *c = v->cand;
     switch ((enum field)field) {
     case F_ID:
         return number((double)c->id);
     case F_STATE:
-        return text(state_word(v->state, c));
+        return text(show_word(v->state, c));
     case F_STATUS:
-        return text(cand_status_name(c->status));
+        return text(status_name(c->status));
     case F_STAGE:
         return text(c->stage);
     case F_SPEEDUP:
-        return number(c->speedup > 0 ? c->speedup : NAN);
+        return number(c->speedup.value > 0 ? c->speedup.value : NAN);
     case F_GAIN:
-        return number(c->gain > 0 ? c->gain : NAN);
+        return number(c->gain.value > 0 ? c->gain.value : NAN);
     case F_OP:
         return text(c->op);
     case F_PROPOSER:
@@ -66,25 +68,25 @@ struct filter_value cand_field(const void *view, int field)
     case F_ISLAND:
         return number(c->island);
     case F_GENERATION:
-        return number(c->generation);
+        return number(c->gen);
     case F_ITERATION:
-        return number((double)c->iteration);
+        return number((double)c->iter);
     case F_PARENT:
-        return number((double)c->parents[0]);
+        return number(c->nparents ? (double)c->parents[0] : NAN);
     case F_CELL:
-        return number(c->cell);
+        return number(c->cell[0] < 0 ? NAN : (c->cell[0] * 5 + c->cell[1]) * 4 + c->cell[2]);
     case F_ACCEPTED:
-        return number(c->accepted);
+        return number((c->flags & CF_ACCEPTED) != 0);
     case F_PINNED:
-        return number(c->pinned);
+        return number((c->flags & CF_PINNED) != 0);
     case F_SUBJECT:
-        return text(c->subject);
+        return text(c->title);
     case F_REASON:
         return text(c->reason);
     case F_NOTE:
         return text(c->note);
     case F_TAGS:
-        return text(c->tags);
+        return text(c->tags.n ? c->tags.v[c->tags.n - 1] : NULL);
     case F_SECONDS:
         return number(c->seconds);
     }

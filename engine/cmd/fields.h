@@ -7,6 +7,6 @@ extern const struct filter_field cand_fields[];
 extern const int cand_fields_n;
 struct cand_view { // what the getter is given
     const struct state *state;
-    const struct cand *cand;
+    const struct candidate *cand;
 };
 struct filter_value cand_field(const void *view, int field);

@@ -17,12 +17,12 @@ enum { REFRESH_MS = 250 };
 struct follower {
     const struct follow_options *o;
     struct loop *loop;
-    struct session session;
+    struct state state;
+    struct journal_reader reader;
     struct lines *lines; // to the engine; NULL where it is gone
     json *status;        // the last status event
-    uint64_t offset, told;
+    bool quiet;          // reading what happened before we came
     bool terminal, bar_shown, stopping, interrupted;
-    int exit_status;
     struct err e;
 };
 
@@ -44,24 +44,24 @@ static void bar(const struct follower *f, double part, int width, struct str *ou
 
 static void draw_bar(struct follower *f)
 {
-    const struct state *s = &f->session.state;
-    const struct cand *c = state_champion(s);
+    const struct state *s = &f->state;
+    const struct candidate *c = state_champion(s);
     struct winsize w = {0};
     if (!f->terminal || !f->status || !c)
         return;
     ioctl(STDOUT_FILENO, TIOCGWINSZ, &w);
     double spent = json_num(f->status, "spent_s", 0), left = json_num(f->status, "left_s", -1);
-    double of = json_num(f->status, "of", 0), part = of > 0 ? (double)s->iterations / of : 0;
+    double of = json_num(f->status, "of", 0), tried = (double)(s->iterations - 1), part = of > 0 ? tried / of : 0;
     if (left >= 0 && spent + left > 0)
         part = fmax(part, spent / (spent + left));
     struct str line = {0};
     char speed[64], time[32] = "";
-    show_speedup(speed, sizeof speed, c->speedup, c->speed_low, c->speed_high);
+    show_speedup(speed, sizeof speed, c->speedup);
     if (left >= 0)
         snprintf(time, sizeof time, " %d:%02d left", (int)left / 60, (int)left % 60);
     bar(f, fmin(part, 1), 16, &line);
-    str_addf(&line, " %lld tried %.0f/min best #%lld %s%s  %s", (long long)s->iterations,
-             spent > 1 ? 60 * (double)s->evaluations / spent : 0, (long long)c->id, speed, time,
+    str_addf(&line, " %lld tried %.0f/min best #%lld %s%s  %s", (long long)tried,
+             spent > 1 ? 60 * (double)s->evals / spent : 0, (long long)c->id, speed, time,
              json_str_or(f->status, "doing", ""));
     if (json_has(f->status, "id"))
         str_addf(&line, " #%lld", (long long)json_int(f->status, "id", 0));
@@ -81,22 +81,18 @@ static void draw_bar(struct follower *f)
     str_free(&line);
 }
 
-static int tell(void *user, const json *line, uint64_t offset, struct err *e)
+static void tell(void *user, const struct journal_line *line)
 {
     struct follower *f = user;
-    if (state_fold(&f->session.state, line, offset, e) < 0)
-        return -1;
-    f->told++;
-    if (offset < f->offset)
-        return 0; // what happened before we came
+    if (f->quiet)
+        return;
     erase_bar(f);
-    event_print(&f->session.state, line, stdout);
-    return 0;
+    event_print(&f->state, line->event, line->t, stdout);
 }
 
 static void catch_up(struct follower *f)
 {
-    if (journal_read(f->session.journal_path, &f->session.read_to, &f->session.read_lines, tell, f, &f->e) < 0)
+    if (event_follow(&f->reader, &f->state, tell, f, &f->e) < 0 && f->loop)
         loop_stop(f->loop);
     fflush(stdout);
 }
@@ -164,40 +160,57 @@ static void on_refresh(void *user)
 
 static int result(struct follower *f)
 {
-    const struct state *s = &f->session.state;
-    const struct cand *c = state_champion(s);
+    const struct state *s = &f->state;
+    const struct candidate *c = state_champion(s);
     char speed[64];
     erase_bar(f);
     if (f->e.kind) {
         err_print(&f->e, stderr);
         return ERR_FAIL;
     }
-    if (!s->stop) {
+    if (!s->stopped) {
         puts(f->interrupted ? "The engine runs on; `ksmith attach` follows it again, `ksmith ctl stop` ends it."
                             : "The engine ended without a word: see .ksmith/engine.log; `ksmith run` goes on from the journal.");
         return f->interrupted ? 0 : ERR_FAIL;
     }
     if (c && c->id > 0) {
-        show_speedup(speed, sizeof speed, c->speedup, c->speed_low, c->speed_high);
-        printf("champion: %lld, %s over the baseline, commit %.10s\n", (long long)c->id, speed, c->commit);
+        show_speedup(speed, sizeof speed, c->speedup);
+        printf("champion: %lld, %s over the baseline, commit %.10s\n", (long long)c->id, speed, c->commit ? c->commit : "-");
     } else if (c) {
         printf("no improvement: none of %lld candidates was proven faster than the baseline; nothing was committed\n",
-               (long long)s->iterations);
+               (long long)(s->iterations - 1));
     }
-    return s->stopped_done ? 0 : ERR_FAIL;
+    return str_eq(s->stop_reason, "error") ? ERR_FAIL : 0;
+}
+
+static int begin(struct follower *f, struct session *session, char **socket, struct err *e)
+{
+    // The lock-free check of the folder first: a session that never ran is said in words.
+    if (session_open(session, f->o->dir, SESSION_READ, e) < 0)
+        return -1;
+    *socket = session_socket(session->dir, e);
+    int r = *socket ? journal_reader_open(&f->reader, session->journal_path, e) : -1;
+    session_close(session);
+    return r;
 }
 
 int follow(const struct follow_options *o)
 {
     struct follower f = {.o = o, .terminal = isatty(STDOUT_FILENO)};
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, 0};
+    struct session session;
     struct err e = {0};
-    if (session_read(&f.session, o->dir, &e) < 0) {
+    char *socket = NULL;
+    if (begin(&f, &session, &socket, &e) < 0) {
+        free(socket);
         err_print(&e, stderr);
         return ERR_FAIL;
     }
-    f.offset = f.session.read_to;
-    int fd = server_connect(f.session.socket), status;
+    state_init(&f.state);
+    f.quiet = !o->tell_all;
+    catch_up(&f);
+    f.quiet = false;
+    int fd = server_connect(socket), status;
     f.loop = loop_new();
     if (fd >= 0) {
         loop_signals(f.loop, signals, on_signal, &f);
@@ -211,6 +224,8 @@ int follow(const struct follow_options *o)
     lines_free(f.lines);
     loop_free(f.loop);
     json_free(f.status);
-    session_close(&f.session);
+    journal_reader_close(&f.reader);
+    state_free(&f.state);
+    free(socket);
     return status;
 }

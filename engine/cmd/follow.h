@@ -4,6 +4,7 @@
 
 struct follow_options {
     const char *dir;
+    bool tell_all;          // lines from the start of this run on, although they were written before we came
     bool stop_on_interrupt; // Ctrl-C ends the engine (run --headless), else only the following (attach)
 };
 // Until the engine stops. Exit status: 0 where it ended by itself or on request, 1 where it failed.

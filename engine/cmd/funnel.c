@@ -10,15 +10,15 @@ struct bin {
 };
 typedef VEC(struct bin) bins;
 
-static void count(bins *b, const struct cand *c)
+static void count(bins *b, const struct candidate *c)
 {
-    const char *status = cand_status_name(c->status);
+    const char *status = status_name(c->status), *stage = c->stage ? c->stage : "";
     for (size_t i = 0; i < b->n; i++)
-        if (str_eq(b->v[i].status, status) && str_eq(b->v[i].stage, c->stage)) {
+        if (str_eq(b->v[i].status, status) && str_eq(b->v[i].stage, stage)) {
             b->v[i].n++;
             return;
         }
-    vec_push(b, (struct bin){c->stage, status, c->reason, 1});
+    vec_push(b, (struct bin){stage, status, c->reason ? c->reason : "", 1});
 }
 
 static int by_count(const void *a, const void *b)
@@ -47,7 +47,7 @@ static void print_ops(const struct state *s)
 {
     printf("\n%-14s %6s %6s %8s %12s %10s\n", "operator", "tried", "ok", "accepted", "total gain", "seconds");
     for (size_t i = 0; i < s->ops.n; i++) {
-        const struct op_stat *o = &s->ops.v[i];
+        const struct op_stats *o = &s->ops.v[i];
         printf("%-14s %6lld %6lld %8lld %11.2fx %10.1f\n", o->name, (long long)o->tried, (long long)o->ok,
                (long long)o->accepted, exp(o->log_gain), o->seconds);
     }
@@ -81,12 +81,12 @@ static int run(struct args *a)
 {
     struct session s;
     struct err e = {0};
-    if (session_read(&s, a->dir, &e) < 0)
+    if (session_open(&s, a->dir, SESSION_READ, &e) < 0)
         return cmd_fail(&e);
     bins b = {0};
     int64_t total = 0;
-    for (size_t i = 1; i < s.state.cands.n; i++) {
-        count(&b, &s.state.cands.v[i]);
+    for (size_t i = 1; i < s.state.c.n; i++) {
+        count(&b, &s.state.c.v[i]);
         total++;
     }
     if (b.n)
@@ -94,7 +94,7 @@ static int run(struct args *a)
     if (args_flag(a, "json")) {
         print_json(&b, &s.state);
     } else {
-        printf("%lld candidates, %lld accepted\n", (long long)total, (long long)s.state.accepted);
+        printf("%lld candidates, %lld accepted\n", (long long)total, (long long)(s.state.accepted.n ? s.state.accepted.n - 1 : 0));
         if (total)
             print_bins(&b, total);
         print_ops(&s.state);

@@ -4,7 +4,6 @@
 #include "cmd/cmd.h"
 #include "cmd/follow.h"
 #include "evolve/engine.h"
-#include "session/session.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -90,7 +89,7 @@ static int run(struct args *a)
         } else if (args_flag(a, "detach")) {
             puts("The engine runs; `ksmith attach` follows it.");
         } else {
-            struct follow_options f = {a->dir, args_flag(a, "headless")};
+            struct follow_options f = {a->dir, true, args_flag(a, "headless")};
             status = follow(&f);
         }
     }
@@ -118,7 +117,7 @@ const struct cmd cmd_run = {
 
 static int attach(struct args *a)
 {
-    struct follow_options f = {a->dir, false};
+    struct follow_options f = {a->dir, false, false};
     return follow(&f);
 }
 

@@ -13,21 +13,20 @@ static void put_line(const char *key, const char *value)
     putchar('\n');
 }
 
-static void print_shapes(const struct state *st, const struct cand *c)
+static void print_shapes(const struct state *st, const struct candidate *c)
 {
-    for (int i = 0; i < c->n_shapes; i++) {
-        const struct shape_time *t = &st->shapes.v[c->shapes_at + (uint32_t)i];
+    for (int i = 0; i < c->ntimes; i++) {
+        const struct shape_time *t = &c->times[i];
         char time[32], gain[64];
-        show_time(time, sizeof time, (double)t->time_us * 1e3);
-        show_speedup(gain, sizeof gain, (double)t->gain, (double)t->low, (double)t->high);
-        printf("  %-12s %10s  %s over %lld\n", (size_t)i < st->bench.n ? st->bench.v[i] : "?", time, gain,
-               (long long)c->incumbent);
+        show_time(time, sizeof time, t->time_ns);
+        show_speedup(gain, sizeof gain, (struct ratio){(double)t->gain, (double)t->low, (double)t->high});
+        printf("  %-12s %10s  %s over %lld\n", st->shapes.v[t->shape].name, time, gain, (long long)c->incumbent);
     }
 }
 
-static void print_edits(struct session *s, const struct cand *c)
+static void print_edits(struct session *s, const struct candidate *c)
 {
-    json *line = session_candidate_line(s, c);
+    json *line = session_line(s, c->at_candidate, NULL);
     struct edits edits = {0};
     struct str words = {0};
     if (json_has(line, "edits") && edits_from_json(&edits, json_get(line, "edits"), NULL) == 0 && edits.v.n) {
@@ -40,9 +39,9 @@ static void print_edits(struct session *s, const struct cand *c)
     json_free(line);
 }
 
-static void print_log(struct session *s, const struct cand *c)
+static void print_log(struct session *s, const struct candidate *c)
 {
-    json *line = session_verdict_line(s, c);
+    json *line = c->at_verdict >= 0 ? session_line(s, c->at_verdict, NULL) : NULL;
     const char *log = json_str(line, "log");
     if (log && *log) {
         puts("compiler:");
@@ -51,28 +50,29 @@ static void print_log(struct session *s, const struct cand *c)
     json_free(line);
 }
 
-static void print_candidate(struct session *s, const struct cand *c)
+static void print_candidate(struct session *s, const struct candidate *c)
 {
     const struct state *st = &s->state;
     char text[160], age[32];
     show_age(age, sizeof age, clock_wall() - c->born);
-    printf("candidate %lld: %s, %s ago\n", (long long)c->id, state_word(st, c), age);
-    put_line("change", c->subject);
-    show_speedup(text, sizeof text, c->speedup, c->speed_low, c->speed_high);
-    put_line("speedup", c->speedup > 0 ? text : NULL);
-    if (c->gain > 0) {
-        show_speedup(text, sizeof text, c->gain, c->low, c->high);
+    printf("candidate %lld: %s, %s ago\n", (long long)c->id, show_word(st, c), age);
+    put_line("change", c->title);
+    show_speedup(text, sizeof text, c->speedup);
+    put_line("speedup", c->speedup.value > 0 ? text : NULL);
+    if (c->gain.value > 0) {
+        show_speedup(text, sizeof text, c->gain);
         printf("%-11s %s over %lld\n", "gain", text, (long long)c->incumbent);
     }
     put_line("reason", c->reason);
     put_line("stage", c->stage);
-    snprintf(text, sizeof text, "%s by %s%s%s", c->op, c->proposer, *c->model ? " " : "", c->model);
+    snprintf(text, sizeof text, "%s by %s%s%s", c->op, c->proposer, c->model ? " " : "", c->model ? c->model : "");
     put_line("operator", text);
-    if (c->parents[0] >= 0)
-        printf("%-11s %lld%s\n", "parent", (long long)c->parents[0], c->parents[1] >= 0 ? " (and a second)" : "");
+    for (int i = 0; i < c->nparents; i++)
+        printf("%-11s %lld\n", i ? "and" : "parent", (long long)c->parents[i]);
     put_line("commit", c->commit);
     put_line("note", c->note);
-    put_line("tags", c->tags);
+    for (size_t i = 0; i < c->tags.n; i++)
+        put_line("tag", c->tags.v[i]);
     print_shapes(st, c);
     print_edits(s, c);
     print_log(s, c);
@@ -80,11 +80,12 @@ static void print_candidate(struct session *s, const struct cand *c)
 
 static int show(struct args *a, struct session *s, struct err *e)
 {
-    const struct cand *c = show_find(&s->state, a->npos ? a->pos[0] : "champion", e);
+    const struct candidate *c = show_find(&s->state, a->npos ? a->pos[0] : "champion", e);
     if (!c)
         return cmd_fail(e);
     if (args_flag(a, "json")) {
-        json *o = state_cand_json(&s->state, c), *line = session_candidate_line(s, c), *verdict = session_verdict_line(s, c);
+        json *o = show_candidate_json(&s->state, c), *line = session_line(s, c->at_candidate, NULL);
+        json *verdict = c->at_verdict >= 0 ? session_line(s, c->at_verdict, NULL) : NULL;
         if (json_has(line, "edits"))
             json_put(o, "edits", json_copy(json_get(line, "edits")));
         if (verdict)
@@ -95,7 +96,7 @@ static int show(struct args *a, struct session *s, struct err *e)
         json_free(verdict);
         return 0;
     }
-    char *text = session_source(s, c, e);
+    char *text = show_source(s, c, e);
     if (args_flag(a, "source")) {
         if (!text)
             return cmd_fail(e);
@@ -115,7 +116,7 @@ static int run(struct args *a)
 {
     struct session s;
     struct err e = {0};
-    if (session_read(&s, a->dir, &e) < 0)
+    if (session_open(&s, a->dir, SESSION_READ, &e) < 0)
         return cmd_fail(&e);
     int status = show(a, &s, &e);
     session_close(&s);

@@ -31,20 +31,22 @@ static struct filter_value get(const void *thing, int field)
 {
     const struct view *v = thing;
     const struct state *s = v->s;
-    const struct cand *c = state_champion(s);
+    const struct candidate *c = state_champion(s);
     double quarantined = 0;
-    for (size_t i = 0; i < s->cands.n; i++)
-        quarantined += s->cands.v[i].quarantined;
+    for (size_t i = 0; i < s->c.n; i++)
+        quarantined += (s->c.v[i].flags & CF_QUARANTINED) != 0;
     const double values[] = {
-        [W_SPEEDUP] = c ? c->speedup : NAN,  [W_CHAMPION] = c ? (double)c->id : NAN, [W_ITERATIONS] = (double)s->iterations,
-        [W_EVALUATIONS] = (double)s->evaluations, [W_ACCEPTED] = (double)s->accepted, [W_SECONDS] = s->spent_s,
+        [W_SPEEDUP] = c ? c->speedup.value : NAN,  [W_CHAMPION] = c ? (double)c->id : NAN, [W_ITERATIONS] = (double)(s->iterations ? s->iterations - 1 : 0),
+        [W_EVALUATIONS] = (double)s->evals, [W_ACCEPTED] = s->accepted.n ? (double)(s->accepted.n - 1) : 0, [W_SECONDS] = s->wall,
         [W_STOPPED] = !v->running,           [W_PAUSED] = s->paused,                 [W_QUARANTINED] = quarantined};
     return (struct filter_value){values[field], NULL};
 }
 
 static bool running(const struct session *s)
 {
-    int fd = server_connect(s->socket);
+    char *socket = session_socket(s->dir, NULL);
+    int fd = socket ? server_connect(socket) : -1;
+    free(socket);
     if (fd >= 0)
         close(fd);
     return fd >= 0;
@@ -55,14 +57,15 @@ static int wait_for(struct session *s, const struct filter *f, double limit, str
     int64_t start = clock_ns();
     for (;;) {
         bool alive = running(s);
-        if (session_refresh(s, e) < 0)
+        int64_t news;
+        if (session_poll(s, &news, e) < 0)
             return cmd_fail(e);
         struct view v = {&s->state, alive};
         if (filter_match(f, get, &v))
             return 0;
         if (!alive)
             return cmd_fail((err_set(e, ERR_FAIL, "`ksmith run` goes on with the search.", "the engine stopped before it was true (%s)",
-                                     s->state.stop ? s->state.stop : "it never ran"),
+                                     s->state.stop_msg ? s->state.stop_msg : "it never ran"),
                              e));
         if (limit > 0 && (double)(clock_ns() - start) * 1e-9 > limit)
             return cmd_fail((err_set(e, ERR_FAIL, "", "still not true after %.0f s", limit), e));
@@ -77,7 +80,7 @@ static int run(struct args *a)
     struct filter *f = NULL;
     if (filter_parse(args_value(a, "until", "stopped"), fields, (int)countof(fields), &f, &e) < 0)
         return cmd_fail(&e);
-    if (session_read(&s, a->dir, &e) < 0) {
+    if (session_open(&s, a->dir, SESSION_READ, &e) < 0) {
         filter_free(f);
         return cmd_fail(&e);
     }

@@ -211,8 +211,8 @@ static void later(struct chat_call *c, int ms)
 // Waits before the next attempt, or gives up. own_ms: what the server asked for, -1 where it said nothing.
 static void try_again(struct chat_call *c, long own_ms, bool whole_model)
 {
-    int level = whole_model ? c->gate->level++ : c->backoffs;
-    c->backoffs++;
+    // A wait that the server named is no reason to wait longer the next time.
+    int level = own_ms >= 0 ? 0 : whole_model ? c->gate->level++ : c->backoffs++;
     double base = ldexp(500, level > 10 ? 10 : level);
     if (base > MAX_WAIT_MS)
         base = MAX_WAIT_MS;

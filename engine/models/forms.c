@@ -279,6 +279,7 @@ bool code_mask(const char *s, size_t n, struct str *out)
     enum { CODE, LINE, BLOCK, STRING, CHAR } state = CODE;
     str_clear(out);
     str_reserve(out, n + 1);
+    str_add(out, "");
     for (size_t i = 0; i < n; i++) {
         char c = s[i], next = i + 1 < n ? s[i + 1] : 0;
         char quote = state == STRING ? '"' : '\'';

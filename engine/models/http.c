@@ -329,9 +329,7 @@ static enum http_end end_of(CURL *easy, CURLcode code)
 static const char *const hints[HTTP_END_COUNT] = {
     [HTTP_RESOLVE] = "Check the host in url, and the name server of this machine.",
     [HTTP_CONNECT] = "Is the server up, and is a proxy needed (https_proxy, or proxy = in [model])?",
-    [HTTP_TLS] =
-        "For a private certificate authority name its file: ca = in [model]. Verification cannot be turned "
-        "off.",
+    [HTTP_TLS] = "For a private certificate authority: ca = FILE in [model]. Verification cannot be off.",
     [HTTP_STALL] = "A model that thinks long before its first byte needs a larger stall = in [model].",
     [HTTP_LATE] = "Raise timeout = in [model].",
     [HTTP_TOO_BIG] = "No model's answer is this large: check url.",
@@ -439,6 +437,8 @@ static void set_failed(struct http_call *c, CURLcode code)
 // A proxy's password is a secret like a key.
 static void hide_password(const char *proxy)
 {
+    if (!proxy)
+        return;
     const char *at = strrchr(proxy, '@'), *from = strstr(proxy, "://");
     from = from ? from + 3 : proxy;
     const char *colon = at && at > from ? memchr(from, ':', (size_t)(at - from)) : NULL;
@@ -454,8 +454,7 @@ static void set_route(struct http_call *c, const struct http_request *r)
     static const char *const proxies[] = {"https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy",
                                           "ALL_PROXY"};
     for (size_t i = 0; i < countof(proxies); i++)
-        if (getenv(proxies[i]))
-            hide_password(getenv(proxies[i]));
+        hide_password(getenv(proxies[i]));
     if (r->proxy) {
         hide_password(r->proxy);
         SET(c, CURLOPT_PROXY, r->proxy);

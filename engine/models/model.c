@@ -12,34 +12,6 @@
 
 enum kind { K_TEXT, K_INT, K_NUM, K_BOOL, K_SET, K_JSON, K_PRICE };
 
-const struct model_key_def model_keys[] = {
-    {"url", "URL", "", "base URL of an OpenAI-compatible server, with or without /v1"},
-    {"model", "text", "", "the model's id at that server"},
-    {"key_env", "name", "", "environment variable that holds the key"},
-    {"key_cmd", "command", "", "command that prints the key; run again when the server refuses it"},
-    {"weight", "number", "1", "share of the requests before anything is known of the model"},
-    {"parallel", "count", "2", "requests at a time"},
-    {"temperature", "numbers", "", "one is drawn for each request; none: not sent"},
-    {"top_p", "number", "", "not sent where absent"},
-    {"seed", "yes|no", "no", "send a seed, so that a server that can repeats itself"},
-    {"effort", "text", "", "reasoning_effort"},
-    {"max_tokens", "count", "", "of an answer; not sent where absent"},
-    {"max_limit", "count", "4 x max_tokens", "how far a cut answer may raise max_tokens"},
-    {"context", "count", "32768", "tokens that prompt and answer share"},
-    {"price_in", "$/Mtoken", "", "of the prompt; absent: unknown, not zero"},
-    {"price_out", "$/Mtoken", "", "of the answer"},
-    {"price_cached", "$/Mtoken", "price_in", "of prompt tokens that the server had cached"},
-    {"stream", "yes|no", "yes", "ask for the answer as it is written"},
-    {"stall", "seconds", "120", "give a silent connection up after so long"},
-    {"timeout", "seconds", "1800", "most time of one request"},
-    {"patience", "seconds", "900", "how long 429, 5xx and broken connections are tried again"},
-    {"proxy", "URL", "", "instead of https_proxy; empty value: none"},
-    {"ca", "file", "", "certificates to trust instead of the system's"},
-    {"header", "Name: value", "", "one more header (also header2, header3, ...); {key} stands for the key"},
-    {"body", "JSON object", "", "more members for the request"},
-};
-const size_t model_keys_n = countof(model_keys);
-
 static const struct slot {
     const char *key;
     enum kind kind;
@@ -109,7 +81,7 @@ static void read_set(struct reader *r, const struct slot *s, const char *value)
 
 static void read_slot(struct reader *r, const struct slot *s, const char *value)
 {
-    char *at = (char *)r->m + s->at;
+    void *at = (char *)r->m + s->at;
     double x;
     switch (s->kind) {
     case K_TEXT:
@@ -167,7 +139,7 @@ static void read_header(struct reader *r, const char *key, const char *value)
 
 static void read_key(struct reader *r, const char *key, const char *value)
 {
-    const char *names[countof(model_keys)];
+    const char *names[countof(slots)];
     for (size_t i = 0; i < countof(slots); i++)
         if (str_eq(slots[i].key, key)) {
             read_slot(r, &slots[i], value);
@@ -177,9 +149,9 @@ static void read_key(struct reader *r, const char *key, const char *value)
         read_header(r, key, value);
         return;
     }
-    for (size_t i = 0; i < model_keys_n; i++)
-        names[i] = model_keys[i].key;
-    const char *near = str_nearest(key, names, model_keys_n);
+    for (size_t i = 0; i < countof(slots); i++)
+        names[i] = slots[i].key;
+    const char *near = str_nearest(key, names, countof(slots));
     if (str_eq(key, "key") || str_eq(key, "api_key"))
         BAD(r, "Name the variable that holds it (key_env) or a command that prints it (key_cmd).",
             "[%s] %s: keys never stand in a file", r->section, key);

@@ -50,12 +50,6 @@ struct model {
     char *key; // secret; NULL until model_key
 };
 
-struct model_key_def {
-    const char *key, *type, *deflt, *help;
-};
-extern const struct model_key_def model_keys[];
-extern const size_t model_keys_n;
-
 // From {"url":"...",...} as task_load leaves it in task.extra. Every error is added; -1 where there was one.
 // m is always safe to free.
 int model_load(struct model *m, const char *name, const json *section, const char *path, err_list *errors);

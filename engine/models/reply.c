@@ -36,6 +36,7 @@ static void normalise(const char *s, size_t n, struct str *out)
     if (n >= 3 && memcmp(s, "\xef\xbb\xbf", 3) == 0)
         s += 3, n -= 3;
     str_reserve(out, n + 1);
+    str_add(out, ""); // terminated even where nothing follows
     for (size_t i = 0; i < n;) {
         uint32_t cp;
         int k = text_decode(s + i, n - i, &cp);

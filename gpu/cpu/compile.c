@@ -42,23 +42,38 @@ struct build {
     bool of_task; // with the task's cflags, defines and folders
 };
 
-static char *find_compiler(void)
+// A program of that name on PATH, or NULL.
+static char *on_path(const char *name)
 {
-    const char *cc = getenv("CC"), *names[] = {cc && *cc ? cc : "gcc", "gcc", "cc", "clang"};
+    if (strchr(name, '/'))
+        return access(name, X_OK) == 0 ? realpath(name, NULL) : NULL;
     const char *path = getenv("PATH");
-    for (size_t i = 0; i < countof(names); i++) {
-        if (strchr(names[i], '/') && access(names[i], X_OK) == 0)
-            return realpath(names[i], NULL);
-        for (const char *p = path ? path : "/usr/bin:/bin"; *p; p += *p == ':') {
-            size_t n = strcspn(p, ":");
-            char *full = xasprintf("%.*s/%s", (int)n, p, names[i]);
-            if (n && *p == '/' && access(full, X_OK) == 0 && !io_is_dir(full))
-                return full;
-            free(full);
-            p += n;
-        }
+    for (const char *p = path ? path : "/usr/bin:/bin"; *p; p += *p == ':') {
+        size_t n = strcspn(p, ":");
+        char *full = xasprintf("%.*s/%s", (int)n, p, name);
+        if (n && *p == '/' && access(full, X_OK) == 0 && !io_is_dir(full))
+            return full;
+        free(full);
+        p += n;
     }
     return NULL;
+}
+
+static char *find_compiler(struct err *e)
+{
+    static const char hint[] = "Install gcc (apt-get install gcc), or set CC to the name of a C compiler.";
+    static const char *const names[] = {"gcc", "cc", "clang"};
+    const char *cc = getenv("CC");
+    char *found = cc && *cc ? on_path(cc) : NULL;
+    if (!found && cc && *cc) { // never another one than the user named
+        err_set(e, ERR_USAGE, hint, "CC=%.200s is no program that can be run", cc);
+        return NULL;
+    }
+    for (size_t i = 0; !found && i < countof(names); i++)
+        found = on_path(names[i]);
+    if (!found)
+        err_set(e, ERR_FAIL, hint, "there is no C compiler on this machine");
+    return found;
 }
 
 // "gcc 12.2.0" from "gcc (Debian 12.2.0-14) 12.2.0", "clang 14.0.6" from "Debian clang version 14.0.6".
@@ -98,30 +113,22 @@ static char *folder_of(const char *project, const char *file)
 int compiler_open(const struct task *t, struct compiler **out, struct err *e)
 {
     *out = NULL;
-    char *path = find_compiler();
+    char *path = find_compiler(e);
     if (!path)
-        return err_set(e, ERR_FAIL, "Install gcc (apt-get install gcc), or set CC to a C compiler.",
-                       "there is no C compiler on this machine");
-    char *work = io_temp_dir("ksmith-cc", e);
-    if (!work) {
-        free(path);
         return -1;
-    }
     struct compiler *c = xcalloc(1, sizeof *c);
     c->task = t;
     c->path = path;
-    compile_place_init(&c->place, work, path);
+    if (compile_place_init(&c->place, path, e) < 0) {
+        compiler_close(c);
+        return -1;
+    }
     const char *project = t->project ? t->project : t->dir;
     c->kernel_dir = folder_of(project, t->kernel_file ? t->kernel_file : "kernel.c");
     for (size_t i = 0; i < t->include.n; i++) {
         char *dir = io_join(project, t->include.v[i]);
         compile_grant_folder(dir, &c->place.readable);
         free(dir);
-    }
-    if (mkdir(c->place.build, 0700) < 0) {
-        err_sys(e, "Set TMPDIR to a folder that can be written.", "cannot make %s", c->place.build);
-        compiler_close(c);
-        return -1;
     }
     if (read_version(c, e) < 0) {
         compiler_close(c);
@@ -269,11 +276,14 @@ static struct made *find_made(struct compiler *c, const unsigned char key[32])
 static void forget_oldest(struct compiler *c, bool failed, size_t keep)
 {
     size_t n = 0, oldest = 0;
+    uint64_t least = UINT64_MAX;
     for (size_t i = 0; i < c->made.n; i++) {
-        if (c->made.v[i].failed != failed)
-            continue;
-        if (!n++ || c->made.v[i].used < c->made.v[oldest].used)
+        const struct made *m = &c->made.v[i];
+        n += m->failed == failed;
+        if (m->failed == failed && m->used < least) {
+            least = m->used;
             oldest = i;
+        }
     }
     if (n < keep)
         return;
@@ -300,7 +310,7 @@ static int adopt(struct compiler *c, struct binary *out, struct err *e)
 {
     char *made = io_join(c->place.build, "k.so");
     snprintf(out->path, sizeof out->path, "%s/b%llu.so", c->place.work, (unsigned long long)++c->serial);
-    struct elf f;
+    struct elf f = {0};
     int r = rename(made, out->path) < 0 ? err_sys(e, "", "cannot move %s", made) : elf_open(out->path, &f, e);
     free(made);
     if (r < 0)

@@ -18,7 +18,8 @@ struct binary {
     bool cached;       // nothing was compiled: the same source and flags came before
 };
 
-// Finds $CC, or gcc, cc, clang; makes a private work folder. The task must outlive the compiler.
+// Finds $CC, or where it is not set gcc, cc or clang; makes a private work folder. The task must outlive the
+// compiler.
 int compiler_open(const struct task *t, struct compiler **out, struct err *e);
 void compiler_close(struct compiler *c);                // removes the work folder
 const char *compiler_version(const struct compiler *c); // "gcc 12.2.0"

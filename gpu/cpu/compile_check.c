@@ -95,9 +95,7 @@ static bool is_thread(const char *name)
 static int reject(struct str *reason, const char *why, const char *what)
 {
     str_clear(reason);
-    char *name = xstrndup(what, 80);
-    str_addf(reason, "%s%s", why, name);
-    free(name);
+    str_addf(reason, "%s%.80s", why, what);
     return 1;
 }
 
@@ -237,7 +235,7 @@ int compiler_check_binary(const struct compiler *c, const struct binary *b, cons
 {
     *facts = (struct binary_facts){0};
     bool threads = compiler_task(c)->allow_threads || compiler_task(c)->threads > 1;
-    struct elf f;
+    struct elf f = {0};
     if (elf_open(b->path, &f, e) < 0)
         return -1;
     int r = check_segments(&f, reason);

@@ -17,6 +17,7 @@ void compile_grant_headers(const char *text, const char *dir, const char *projec
 // Where and under which limits a compiler runs.
 struct compile_place {
     char *work;       // private; finished binaries, the compiler cannot write here
+    int lock;         // held on work/lock: says to others that the folder is in use
     char *build;      // work/build: the only folder that it can write
     strings readable; // the system's and the task's
 };
@@ -24,7 +25,8 @@ struct compile_place {
 // MiB). Returns 0; 1: it failed, with the reason in raw; -1: the machine is in trouble.
 int compile_run(const struct compile_place *place, const char *const *argv, const strings *extra,
                 struct str *raw, struct err *e);
-void compile_place_init(struct compile_place *p, char *work, const char *compiler);
+// Makes a work folder, and removes those that workers which were killed have left.
+int compile_place_init(struct compile_place *p, const char *compiler, struct err *e);
 void compile_place_free(struct compile_place *p);
 void compile_strings_free(strings *l);
 

@@ -58,6 +58,16 @@ void compile_grant_folder(const char *dir, strings *out)
     grant_below(dir, 0, out);
 }
 
+// Only what is a header by its name: a candidate's #include must not quote other files of the project.
+static bool is_header(const char *path)
+{
+    static const char *const ends[] = {".h", ".inc", ".inl", ".def", ".cuh", ".c"};
+    for (size_t i = 0; i < countof(ends); i++)
+        if (str_ends(path, ends[i]))
+            return true;
+    return false;
+}
+
 // The real path of a header that may be read, or NULL.
 static char *inside(const char *path, const char *project)
 {
@@ -65,7 +75,7 @@ static char *inside(const char *path, const char *project)
     struct stat st;
     size_t n = root ? strlen(root) : 0;
     bool ok = real && root && n > 1 && strncmp(real, root, n) == 0 && real[n] == '/' &&
-              !strstr(real + n, "/.") && stat(real, &st) == 0 && S_ISREG(st.st_mode);
+              !strstr(real + n, "/.") && is_header(real) && stat(real, &st) == 0 && S_ISREG(st.st_mode);
     free(root);
     if (ok)
         return real;

@@ -5,9 +5,14 @@
 #include "base/proc.h"
 #include "cpu/sandbox.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 enum { WALL_MS = 20000, CPU_SECONDS = 20, RAW_BYTES = 1 << 20, PROCESSES = 32 };
 static const uint64_t MEMORY = 2ull << 30, FILE_BYTES = 64ull << 20;
@@ -19,12 +24,59 @@ void compile_strings_free(strings *l)
     vec_free(l);
 }
 
-void compile_place_init(struct compile_place *p, char *work, const char *compiler)
+static const char prefix[] = "ksmith-cc";
+
+// Holds work/lock; -1 where somebody else does. It ends with the process, however that ends.
+static int lock_work(const char *work, int create)
+{
+    char *path = io_join(work, "lock");
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | create, 0600);
+    free(path);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static void remove_stale(const char *tmp)
+{
+    DIR *d = opendir(tmp);
+    for (struct dirent *x; d && (x = readdir(d));) {
+        if (!str_starts(x->d_name, prefix))
+            continue;
+        char *path = io_join(tmp, x->d_name);
+        struct stat st;
+        int lock =
+            lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() ? lock_work(path, 0) : -1;
+        if (lock >= 0) {
+            io_remove(path, NULL);
+            close(lock);
+        }
+        free(path);
+    }
+    if (d)
+        closedir(d);
+}
+
+int compile_place_init(struct compile_place *p, const char *compiler, struct err *e)
 {
     static const char *const always[] = {
         "/usr",         "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/etc/alternatives",
         "/proc/cpuinfo"}; // where -march=native looks on some machines
-    *p = (struct compile_place){.work = work, .build = io_join(work, "build")};
+    const char *tmp = getenv("TMPDIR");
+    *p = (struct compile_place){.lock = -1};
+    remove_stale(tmp && *tmp ? tmp : "/tmp");
+    p->work = io_temp_dir(prefix, e);
+    if (!p->work)
+        return -1;
+    p->lock = lock_work(p->work, O_CREAT);
+    p->build = io_join(p->work, "build");
+    if (mkdir(p->build, 0700) < 0) {
+        err_sys(e, "Set TMPDIR to a folder that can be written.", "cannot make %s", p->build);
+        compile_place_free(p);
+        return -1;
+    }
     for (size_t i = 0; i < countof(always); i++)
         vec_push(&p->readable, xstrdup(always[i]));
     // A compiler of its own tree (/opt/gcc-14/bin/gcc) reads that tree.
@@ -36,6 +88,7 @@ void compile_place_init(struct compile_place *p, char *work, const char *compile
         vec_push(&p->readable, xstrdup(real));
     }
     free(real);
+    return 0;
 }
 
 void compile_place_free(struct compile_place *p)
@@ -43,9 +96,11 @@ void compile_place_free(struct compile_place *p)
     compile_strings_free(&p->readable);
     if (p->work)
         io_remove(p->work, NULL);
+    if (p->work && p->lock >= 0)
+        close(p->lock);
     free(p->work);
     free(p->build);
-    *p = (struct compile_place){0};
+    *p = (struct compile_place){.lock = -1};
 }
 
 static bool disk_is_full(const char *dir)
@@ -79,6 +134,9 @@ static int judge_end(const struct compile_place *place, const char *program, con
         str_addf(&why, "error: the compiler was killed by signal %d\n", end->signal);
     else if (strstr(str_c(raw), "out of memory") || strstr(str_c(raw), "virtual memory exhausted"))
         str_addf(&why, "error: the compiler needs more than %d GB of memory\n", (int)(MEMORY >> 30));
+    if (end->truncated)
+        str_addf(&why, "error: the compiler wrote over %d MiB of messages; the end is not here\n",
+                 RAW_BYTES >> 20);
     str_splice(raw, 0, 0, str_c(&why), why.len);
     str_free(&why);
     return 1;

@@ -7,7 +7,8 @@
 
 struct lease;
 
-// Opens the lock. Where the shared folder cannot be used safely the lease is private to this process and
+// Opens the lock, /tmp/ksmith-lease/cpu or below the folder $KSMITH_LEASE (for machines whose users have no
+// common /tmp). Where the shared folder cannot be used safely the lease is private to this process and
 // lease_warning says so.
 int lease_open(struct lease **out, struct err *e);
 void lease_close(struct lease *l);                // releases

@@ -105,7 +105,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        scenario, _, rest = self.path.lstrip("/").partition("/")
+        path = self.path
+        if path.startswith("http://"):  # we are used as a proxy: it is ours to answer whatever the host
+            path = path.split("/", 3)[3]
+            if self.headers.get("Proxy-Authorization") is None:
+                self.answer(407, {"error": "the proxy wants a password"}, {"Proxy-Authenticate": "Basic"})
+                return
+        scenario, _, rest = path.lstrip("/").partition("/")
         self.words = scenario.split("+")
         try:
             body = json.loads(raw)

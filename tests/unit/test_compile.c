@@ -5,7 +5,9 @@
 #include "t.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char *dir;
@@ -96,8 +98,7 @@ static void errors_in_words(void)
 {
     struct binary b;
     CHECK_INT(build("void k(float *o)\n{\n    *o = nowhere;\n}\n", &b), 1);
-    CHECK(str_starts(str_c(&text), "k.c: In function") &&
-          strstr(text.s, "k.c:3:10: error: 'nowhere' undeclared"));
+    CHECK(strstr(str_c(&text), "k.c:3:10: error:") && strstr(text.s, "nowhere"));
     CHECK(!strstr(str_c(&text), "ksmith-cc"));
     CHECK_INT(build("void k(float *o)\n{\n    *o = nowhere;\n}\n", &b), 1);
     CHECK(b.cached && strstr(str_c(&text), "nowhere"));
@@ -182,10 +183,11 @@ static void refused_binaries(void)
 {
     CHECK_STR(reason_for("int system(const char *); int k(void) { return system(\"id\"); }"),
               "calls system()");
-    CHECK_STR(
-        reason_for("int x; __attribute__((constructor)) static void c(void) { x = 1; } void k(void) {}"),
-        "runs code at load time");
-    CHECK_STR(reason_for("int x; __attribute__((destructor)) static void c(void) { x = 1; } void k(void) {}"),
+    CHECK_STR(reason_for("int x; __attribute__((constructor)) static void c(void) { *(volatile int *)&x = 1; "
+                         "} void k(void) {}"),
+              "runs code at load time");
+    CHECK_STR(reason_for("int x; __attribute__((destructor)) static void c(void) { *(volatile int *)&x = 1; "
+                         "} void k(void) {}"),
               "runs code at unload time");
     CHECK_STR(reason_for("static void f(void) {} static void *r(void) { return f; } "
                          "static void g(void) __attribute__((ifunc(\"r\"))); void k(void) { g(); }"),
@@ -227,6 +229,35 @@ static void reference_in_double(void)
         "void ref(real *o, const real *a, int n) { for (int i = 0; i < n; i++) o[i] = exp(a[i]); }\n");
     CHECK_INT(compiler_reference(cc, &b, &text, NULL), 0);
     CHECK(b.text_bytes > 0);
+}
+
+// A worker that was killed leaves its folder; the next one removes it, and none that is in use.
+static void stale_folders_go(void)
+{
+    int fds[2], status;
+    struct binary b;
+    char path[512] = "";
+    CHECK(pipe(fds) == 0);
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct compiler *mine;
+        struct str log = {0};
+        if (compiler_open(&task, &mine, NULL) == 0 &&
+            compiler_build(mine, saxpy, NULL, 0, &b, &log, NULL) == 0 &&
+            write(fds[1], b.path, sizeof b.path) > 0)
+            raise(SIGKILL);
+        _exit(1);
+    }
+    waitpid(pid, &status, 0);
+    CHECK(read(fds[0], path, sizeof path) == (ssize_t)sizeof path && io_exists(path));
+    struct compiler *next;
+    CHECK_INT(compiler_open(&task, &next, NULL), 0);
+    CHECK(!io_exists(path));
+    CHECK_INT(build("void k(void) {}", &b), 0); // cc, which was open all the while, still works
+    compiler_close(next);
+    close(fds[0]);
+    close(fds[1]);
 }
 
 static void version_and_command(void)
@@ -271,6 +302,7 @@ int main(void)
     T(state_is_seen);
     T(huge_output_is_stopped);
     T(reference_in_double);
+    T(stale_folders_go);
     T(version_and_command);
     compiler_close(cc);
     io_remove(dir, NULL);

@@ -497,6 +497,82 @@ static void servers_that_are_not_there(void)
     model_free(&m);
 }
 
+static void proxies_are_used(void)
+{
+    struct model m;
+    struct asked a;
+    char *proxy = xasprintf("proxy=http://me:very-secret-word@127.0.0.1:%d", srv.port);
+    CHECK(load(&m, "plain", proxy) == 0);
+    free(m.url);
+    m.url = xstrdup("http://model.invalid/plain");
+    ask_model(&m, &a);
+    CHECK_INT(a.r.end, CHAT_OK);
+    CHECK_STR(str_c(&a.text), TEXT);
+    asked_free(&a);
+    model_free(&m);
+    free(proxy);
+    // The password is a secret from now on.
+    struct str words = {0};
+    str_add(&words, "very-secret-word");
+    log_redact(&words);
+    CHECK_STR(str_c(&words), "[redacted]");
+    str_free(&words);
+}
+
+// A certificate of nobody known is refused until its file is named; it cannot be waved through.
+static void certificates_are_verified(void)
+{
+    char *cert = xasprintf("%s/cert.pem", srv.dir), *key = xasprintf("%s/key.pem", srv.dir);
+    const char *const argv[] = {"openssl",  "req",
+                                "-x509",    "-newkey",
+                                "rsa:2048", "-nodes",
+                                "-days",    "2",
+                                "-keyout",  key,
+                                "-out",     cert,
+                                "-subj",    "/CN=127.0.0.1",
+                                "-addext",  "subjectAltName=IP:127.0.0.1",
+                                NULL};
+    struct proc_spec spec = {.argv = argv, .in = -1};
+    struct proc_end end;
+    struct str out = {0};
+    struct err e = {0};
+    bool made = proc_run(&spec, &out, 1 << 16, 60000, &end, &e) == 0 && end.status == 0;
+    str_free(&out);
+    if (made) {
+        struct server tls;
+        const char *const more[] = {"--tls", cert, key, NULL};
+        server_start(&tls, NULL, more);
+        int port = srv.port;
+        srv.port = tls.port;
+        struct model m;
+        struct asked a;
+        CHECK(load(&m, "plain", NULL) == 0);
+        free(m.url);
+        m.url = xasprintf("https://127.0.0.1:%d/plain", tls.port);
+        ask_model(&m, &a);
+        CHECK_INT(a.r.end, CHAT_DENIED);
+        CHECK(strstr(a.r.err.msg, "certificate"));
+        CHECK_INT(a.r.attempts, 1);
+        asked_free(&a);
+        m.ca = xstrdup(cert);
+        ask_model(&m, &a);
+        CHECK_INT(a.r.end, CHAT_OK);
+        asked_free(&a);
+        // The name counts too.
+        free(m.url);
+        m.url = xasprintf("https://localhost:%d/plain", tls.port);
+        ask_model(&m, &a);
+        CHECK_INT(a.r.end, CHAT_DENIED);
+        asked_free(&a);
+        model_free(&m);
+        srv.port = port;
+        server_stop(&tls);
+    } else
+        printf("# openssl is not there: certificates were not tested\n");
+    free(cert);
+    free(key);
+}
+
 int main(void)
 {
     server_start(&srv, NULL, NULL);
@@ -517,6 +593,8 @@ int main(void)
     T(a_cancel_is_at_once);
     T(a_storm_loses_and_doubles_nothing);
     T(servers_that_are_not_there);
+    T(proxies_are_used);
+    T(certificates_are_verified);
     free(log);
     free(learned);
     server_stop(&srv);

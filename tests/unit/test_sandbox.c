@@ -2,9 +2,11 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/proc.h"
+#include "cpu/compile.h"
 #include "cpu/sandbox.h"
 #include "t.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -42,7 +44,7 @@ static int in_kernel(bool threads, bool locked, int (*act)(void))
             _exit(99);
         if (locked && sandbox_lock_kernel(&s) < 0)
             _exit(98);
-        _exit(act());
+        syscall(SYS_exit_group, act()); // without the checks of a sanitizer, which trap
     }
     int status = 0;
     waitpid(pid, &status, 0);
@@ -56,14 +58,15 @@ static int do_nothing(void)
 static int do_work(void)
 {
     struct timespec t;
-    void *p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    volatile char *q = malloc(4 << 20);
-    if (p == MAP_FAILED || !q || clock_gettime(CLOCK_MONOTONIC, &t) < 0 || write(2, "", 0) < 0)
-        return 1;
-    q[12345] = 1;
+    char *p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+         *q = malloc(4 << 20);
+    bool ok = p != MAP_FAILED && q && clock_gettime(CLOCK_MONOTONIC, &t) == 0 && write(2, "", 0) == 0;
+    if (ok)
+        *(volatile char *)(q + 12345) = p[1] = 1;
+    free(q);
     munmap(p, 1 << 20);
     sched_yield();
-    return 0;
+    return !ok;
 }
 static int do_open(void)
 {
@@ -116,6 +119,7 @@ static int do_write_elsewhere(void)
 {
     return write(7, "x", 1) < 0;
 }
+#if !defined __SANITIZE_ADDRESS__ // its start of a thread asks the system for more
 static void *thread_main(void *p)
 {
     *(volatile int *)p = 42;
@@ -130,6 +134,7 @@ static int do_thread(void)
     pthread_join(t, NULL);
     return x != 42;
 }
+#endif
 static int do_blocked(void)
 {
     sigset_t all;
@@ -168,7 +173,6 @@ static void kernel_traps(void)
         {do_executable, "mprotect"},
         {do_map_executable, "mmap"},
         {do_write_elsewhere, "write"},
-        {do_thread, "rt_sigaction"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CHECK_INT(in_kernel(false, true, cases[i].act), SANDBOX_TRAPPED);
@@ -181,13 +185,69 @@ static void kernel_traps(void)
 
 static void kernel_with_threads(void)
 {
-#if !defined __SANITIZE_ADDRESS__ // its thread start asks the system for more
+#if !defined __SANITIZE_ADDRESS__
     CHECK_INT(in_kernel(true, true, do_thread), 0);
+    CHECK_INT(in_kernel(false, true, do_thread), SANDBOX_TRAPPED);
 #endif
     CHECK_INT(in_kernel(true, true, do_fork), SANDBOX_TRAPPED);
     CHECK_INT(in_kernel(true, true, do_socket), SANDBOX_TRAPPED);
     CHECK_INT(in_kernel(true, true, do_blocked), -SIGSYS);
 }
+
+#if !defined __SANITIZE_ADDRESS__
+// A real parallel kernel: its library starts inside the cage, its threads after the lock.
+static void openmp_runs_in_the_cage(void)
+{
+    char *dir = io_temp_dir("ksmith-test", NULL), flag[] = "-fopenmp";
+    struct task task = {.dir = dir,
+                        .project = dir,
+                        .kernel_file = "k.c",
+                        .kernel_func = "k",
+                        .allow_threads = true,
+                        .threads = 2};
+    struct compiler *c = NULL;
+    struct binary b = {0};
+    struct str log = {0};
+    struct err e = {0};
+    vec_push(&task.cflags, flag);
+    CHECK_INT(compiler_open(&task, &c, &e), 0);
+    if (c)
+        CHECK_INT(compiler_build(c,
+                                 "void k(int *o, int n) {\n_Pragma(\"omp parallel for num_threads(2)\")\n"
+                                 "for (int i = 0; i < n; i++) o[i] = i; }\n",
+                                 NULL, 0, &b, &log, &e),
+                  0);
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        const char *const paths[] = {"/usr", "/lib", "/lib64", "/etc/ld.so.cache", b.path, NULL};
+        struct sandbox s = {
+            .kind = SANDBOX_KERNEL, .read_only = paths, .threads = true, .memory_bytes = 1ull << 30};
+        int out[1000];
+        void (*k)(int *, int) = NULL;
+        if (sandbox_on_trap(note) < 0 || sandbox_prepare(&s, NULL) < 0 || sandbox_enter(&s) < 0)
+            _exit(99);
+        void *so = dlopen(b.path, RTLD_NOW | RTLD_LOCAL);
+        if (so)
+            *(void **)&k = dlsym(so, "k");
+        if (!k || sandbox_lock_kernel(&s) < 0)
+            _exit(98);
+        for (int i = 0; i < 3; i++)
+            k(out, 1000);
+        syscall(SYS_exit_group, out[999] != 999);
+    }
+    int status = 0;
+    waitpid(pid, &status, 0);
+    CHECK_INT(status, 0);
+    if (status)
+        printf("# trapped %s\n", sandbox_syscall_name(*trapped));
+    compiler_close(c);
+    vec_free(&task.cflags);
+    io_remove(dir, NULL);
+    free(dir);
+    str_free(&log);
+}
+#endif
 
 // Runs a shell line under the compiler's profile.
 static struct proc_end in_compiler(const char *line, struct sandbox *s, struct str *out)
@@ -243,6 +303,9 @@ int main(void)
         T(kernel_reads_libraries_only_while_loading);
         T(kernel_traps);
         T(kernel_with_threads);
+#if !defined __SANITIZE_ADDRESS__
+        T(openmp_runs_in_the_cage);
+#endif
         T(compiler_profile);
     } else {
         SKIP("sandbox", have.why);

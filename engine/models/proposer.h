@@ -1,0 +1,109 @@
+// Models and outside commands as proposers: the one header that the engine includes of engine/models. A
+// request is a context (models/prompt.h) and who is asked; the answer comes to a callback on the poll loop,
+// as the text of a candidate that already passed the patch and region checks, or as what became of it
+// instead. Nothing here knows of workers, the journal or the screen; what it costs is reported with each
+// proposal.
+//
+// Files, all in the session's state folder: exchanges.jsonl (what was asked and answered, redacted),
+// learned.json (what servers taught), salvage/TAG.json (answers that an engineer may repair).
+#pragma once
+#include "base/task.h"
+#include "evolve/loop.h"
+#include "models/ensemble.h"
+#include "models/prompt.h"
+#include "models/record.h"
+
+struct proposers;
+
+struct proposers_options {
+    struct loop *loop;
+    const char *session_dir; // its folder prompts/ goes before the program's
+    const char *state_dir;   // DIR/.ksmith
+    const json *sections;    // task.extra: "model NAME" and "exec NAME" are read
+    const char *path;        // task.ini, for messages
+    uint64_t seed;
+    bool replay; // every answer comes from exchanges.jsonl; no network, no command
+};
+// NULL where a section is wrong; every error is in errors. No section at all is no error: proposers_count is
+// 0.
+struct proposers *proposers_open(const struct proposers_options *o, err_list *errors);
+// Cancels what runs.
+void proposers_close(struct proposers *p);
+
+struct proposer_info {
+    const char *name;
+    bool exec;         // a command, not a model
+    double weight;     // of its section
+    int running, most; // requests now, at most
+    int wait_ms;       // until it may be asked; -1: out until a human acts
+    const char *why;   // out: the reason, else NULL
+};
+int proposers_count(const struct proposers *p); // models first, then commands
+struct proposer_info proposers_info(const struct proposers *p, int who);
+int proposers_find(const struct proposers *p, const char *name); // -1
+// Chooses by ensemble_choose. arms[i].name names a proposer; those that cannot be asked now are busy whatever
+// the arm says. A proposer without an arm counts as never asked. -1 where nobody can be asked now.
+int proposers_choose(const struct proposers *p, const struct arm *arms, int n, struct draw d);
+// Ends a denial, for an engineer who repaired what was wrong.
+void proposers_forgive(struct proposers *p, int who);
+
+enum proposal_end {
+    PROPOSAL_SOURCE,  // source is a candidate
+    PROPOSAL_TEXT,    // ASK_EXPLAIN: reply is the answer
+    PROPOSAL_SAME,    // it would be the parent again
+    PROPOSAL_NONE,    // nothing in the answer could be one
+    PROPOSAL_SALVAGE, // it could not be applied, also after the diagnostic was sent back; it waits in the
+                      // salvage queue
+    PROPOSAL_REFUSED, // the model or its filter did not want to
+    PROPOSAL_FAILED,  // no answer
+    PROPOSAL_DENIED,  // no answer, and this proposer is out (proposers_info says why)
+    PROPOSAL_END_COUNT
+};
+const char *proposal_end_name(enum proposal_end e);
+
+struct proposal { // gone after the callback
+    enum proposal_end end;
+    int who;
+    const char *tag, *name; // name of the proposer
+    const char *source;     // PROPOSAL_SOURCE
+    size_t source_len;
+    const char *subject, *description; // for the commit; may be empty
+    const char *reply;                 // the last answer as it came (redacted)
+    const char *problem;               // in words, where there is no source
+    double temperature;                // NAN: none
+    int turns, attempts;               // exchanges; requests, those that failed included
+    double seconds, waited;            // of answering; of waiting before attempts
+    double tokens_in, tokens_out, usd; // of everything; usd NAN: unknown
+    bool estimated;                    // some tokens are estimates
+    const char *cut;                   // what the prompt left out, or ""
+};
+typedef void proposal_fn(void *user, const struct proposal *p);
+typedef void proposal_text_fn(void *user, const char *text, size_t n); // as it streams; NULL: it starts anew
+
+struct proposer_request {  // copied
+    const char *tag;       // names its exchanges: the proposal's number ("17"); unique in the session
+    int64_t iteration;     // of the draws (temperature, jitter)
+    int who;               // index; proposers_choose
+    struct prompt_ctx ctx; // ctx.source is the parent, ctx.func the kernel
+    const char *path;      // of the kernel file, for messages
+    enum task_evolve evolve;
+    const json *feedback;      // feedback.json of a command; NULL: {}
+    int64_t parent;            // id of the parent, for the salvage queue
+    proposal_text_fn *on_text; // may be NULL
+    proposal_fn *on_done;      // once, from the loop, never from the ask; the call is gone then
+    void *user;
+};
+struct proposer_call;
+// NULL and an error where nothing can be asked (the kernel is larger than the model's context, a bad index).
+struct proposer_call *proposers_ask(struct proposers *p, const struct proposer_request *r, struct err *e);
+void proposers_cancel(struct proposer_call *c); // at once; no callback follows
+// The prompt that a request would send, for `ksmith prompt`.
+int proposers_prompt(const struct proposers *p, const struct proposer_request *r, struct prompt *out,
+                     struct err *e);
+
+// What one more request would cost about: prompt bytes / 4 and the mean answer so far. usd NAN: unknown.
+void proposers_estimate(const struct proposers *p, int who, size_t prompt_bytes, double *usd, double *tokens);
+// Everything under way, for budget_allows.
+struct flight proposers_flight(const struct proposers *p);
+// The recording, for looking at ("17", turn 0); owned by p, NULL where nothing was recorded yet.
+struct record *proposers_record(struct proposers *p);

@@ -1,0 +1,81 @@
+// The referee of one task: everything that outlives a request. The stages of a verdict are in check.c and race.c, what a
+// task must show before anything is judged in preflight.c, the expected values in oracle.c.
+#pragma once
+#include "base/json.h"
+#include "cpu/compile.h"
+#include "cpu/lease.h"
+#include "cpu/rig.h"
+
+enum { POOL = 8, RACE_SEEDS = 4 }; // a race draws from the first half of the pool, a recheck from the second
+
+struct judge {
+    struct task task;
+    struct compiler *compiler;
+    struct buffers buffers;
+    struct lease *lease;
+    struct task_shape *hidden;
+    size_t n_hidden;
+    VEC(struct shape_data *) test;  // test and hidden shapes, small ones first
+    VEC(struct shape_data *) bench; // in the task's order
+    struct binary baseline;
+    char *baseline_text;
+    bool ready; // preflight passed
+    double floor; // A/A: a log ratio
+    int child_cpu;
+    bool is_protected;
+    char why[160];
+    size_t llc_bytes;
+    json *binaries; // id -> candidate
+    char *samples;
+    double copy_ceiling, fma_ceiling; // bytes and operations a second
+    double launch_floor_ns;
+};
+
+// A candidate on its way.
+struct entry {
+    int64_t id;
+    struct binary binary;
+    bool by_model, approved;
+};
+
+void judge_spec(const struct judge *j, const struct binary *b, struct side_spec *out);
+// Most wall seconds of one call at a shape: five times the baseline's and one more.
+double judge_limit(const struct shape_data *s);
+// Builds a source; on failure the fault says why and log holds the compiler's words.
+bool judge_build(struct judge *j, const json *request, struct entry *out, struct str *log, struct fault *f);
+
+// oracle.c: fills in what every shape is run on. progress events are sent. false: f says why.
+bool oracle_fill(struct judge *j, struct fault *f);
+
+// check.c
+bool check_smoke(struct judge *j, const struct binary *b, struct fault *f);
+bool check_all(struct judge *j, const struct binary *b, struct precision *p, struct fault *f);
+bool check_precision(struct judge *j, const struct precision *p, double *ratio);
+
+// race.c
+struct race_shape {
+    double ns[2];  // medians over replicates: incumbent, candidate
+    double gain, low, high;
+};
+struct race {
+    int replicates;
+    double gain, low, high;
+    struct race_shape *shapes; // one per bench shape
+    bool hopeless;
+    int tainted;
+    json *samples;
+};
+struct race_plan {
+    int least, most;      // replicates
+    double level;         // of the interval
+    int first_seed;       // half of the pool
+    double seconds;       // most wall time
+    bool may_give_up;     // after two replicates that are clearly slower
+    int64_t report;       // id for `rate` events, -1: none
+};
+bool race_run(struct judge *j, const struct binary *incumbent, const struct binary *candidate, const struct race_plan *plan,
+              struct race *out, struct fault *f);
+void race_free(struct race *r);
+
+// preflight.c
+void preflight_run(struct judge *j, const json *request);
