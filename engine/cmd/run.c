@@ -4,6 +4,7 @@
 #include "cmd/cmd.h"
 #include "cmd/follow.h"
 #include "evolve/engine.h"
+#include "evolve/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -70,8 +71,13 @@ static int check_task(const struct args *a, const char *const *set, size_t n)
     struct task t;
     err_list errors = {0};
     int r = task_load(a->dir, set, n, &t, &errors);
-    task_free(&t);
+    struct err e = {0};
     int status = r < 0 ? cmd_fail_list(&errors) : 0;
+    char **worker = r < 0 ? NULL : worker_command(&t, args_flag(a, "trust"), &e);
+    if (r == 0 && !worker)
+        status = cmd_fail(&e);
+    free(worker);
+    task_free(&t);
     vec_free(&errors);
     return status;
 }

@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-enum { TRIES = 24, OPS_MAX = 64 };
+enum { TRIES = 24, OPS_MAX = 64, PARENTS_SWEPT = 64 };
 
 struct proposal {
     const struct candidate *parent;
@@ -288,6 +288,45 @@ static bool propose(struct engine *en, struct draw d, struct proposal *p)
     return false;
 }
 
+// When draws find nothing: every move of every parent in turn, from the youngest, until one is new. So "nothing new" is said
+// only where it is true of the PARENTS_SWEPT youngest parents.
+static bool sweep(struct engine *en, struct proposal *p)
+{
+    struct moves_env env = {&en->task, en->task.kernel_file};
+    int swept = 0;
+    for (size_t i = en->state->c.n; i-- > 0 && swept < PARENTS_SWEPT;) {
+        p->parent = &en->state->c.v[i];
+        char *text = population_parent_ok(p->parent) ? engine_source(en, p->parent->id) : NULL;
+        if (!text)
+            continue;
+        struct space sp;
+        struct err e = {0};
+        bool found = false;
+        char blob[41];
+        swept++;
+        space_open(en, text, &sp);
+        for (size_t k = 0; k < sp.all.n && !found; k++) {
+            const struct move *m = &sp.all.v[k];
+            if (population_operator_weight(en->state, m->op) <= 0)
+                continue;
+            str_clear(&p->text);
+            found = moves_apply(&env, &m->edit, text, strlen(text), &p->text, &e) == 0 &&
+                    lineage_hash(p->text.s, p->text.len, blob, &e) == 0 && !same_source(en->state, blob, -1);
+            if (found) {
+                snprintf(p->op, sizeof p->op, "%s", m->op);
+                snprintf(p->subject, sizeof p->subject, "%s", m->words);
+                edits_of(en, p->parent, &p->edits);
+                edits_copy(&p->edits, &m->edit);
+            }
+        }
+        space_close(&sp);
+        free(text);
+        if (found)
+            return true;
+    }
+    return false;
+}
+
 // A candidate that waits for a verdict: brought by hand, approved by the engineer, or left behind by a crash.
 static const struct candidate *waiting(const struct state *s)
 {
@@ -340,7 +379,7 @@ void search_next(struct engine *en)
         return;
     struct draw d = {en->task.seed, (uint64_t)en->state->iterations};
     struct proposal p = {0};
-    if (!propose(en, d, &p)) {
+    if (!propose(en, d, &p) && !sweep(en, &p)) {
         engine_stop(en, 0, "nothing new to try: every move from every parent is known");
     } else {
         json *edits = edits_json(&p.edits);
