@@ -93,6 +93,8 @@ static void tick(struct engine *en)
     engine_append(en, event_cost(&cost), false);
 }
 
+static void engine_ask(struct engine *en);
+
 static void on_tick(void *user)
 {
     struct engine *en = user;
@@ -102,6 +104,8 @@ static void on_tick(void *user)
     en->tick_timer = loop_after(en->loop, TICK_MS, on_tick, en);
     if (en->phase == PHASE_SEARCH && en->work == WORK_NONE)
         engine_next(en);
+    else
+        engine_ask(en);
 }
 
 void engine_stop(struct engine *en, int status, const char *fmt, ...)
@@ -144,6 +148,14 @@ static const char *budget_reason(struct engine *en, char *buf, size_t n)
     return buf;
 }
 
+// Asks models while the worker is busy, unless the run is at its end.
+static void engine_ask(struct engine *en)
+{
+    char why[160];
+    if (en->phase == PHASE_SEARCH && !budget_reason(en, why, sizeof why))
+        asking_next(en);
+}
+
 void engine_next(struct engine *en)
 {
     char why[160];
@@ -156,6 +168,10 @@ void engine_next(struct engine *en)
         return;
     }
     if (budget_reason(en, why, sizeof why)) {
+        if (asking_running(en)) { // what was asked is paid for: its answer is taken before the run ends
+            snprintf(en->stage, sizeof en->stage, "draining");
+            return;
+        }
         engine_stop(en, 0, "%s", why);
         return;
     }
@@ -414,6 +430,16 @@ static int open_all(struct engine *en, struct session *s, struct err *e)
     return en->server ? 0 : -1;
 }
 
+static int open_asking(struct engine *en, struct err *e)
+{
+    err_list errors = {0};
+    int r = asking_open(en, &errors);
+    if (errors.n)
+        *e = errors.v[0];
+    vec_free(&errors);
+    return r;
+}
+
 static void on_signal(void *user, int signal)
 {
     struct engine *en = user;
@@ -467,7 +493,7 @@ int engine_run(const struct engine_options *o)
     if (task_load(o->dir, o->overrides, o->n_overrides, &en.task, &errors) < 0) {
         say_ready(o, &errors.v[0]);
         status = ERR_USAGE;
-    } else if (open_all(&en, &session, &e) < 0) {
+    } else if (open_all(&en, &session, &e) < 0 || open_asking(&en, &e) < 0) {
         say_ready(o, &e);
         log_line("%s", e.msg);
         status = err_status(&e);
@@ -480,6 +506,7 @@ int engine_run(const struct engine_options *o)
         finish(&en);
         status = en.status;
     }
+    asking_close(&en);
     server_close(en.server);
     session_close(&session);
     vec_free(&en.remeasure);

@@ -1,6 +1,7 @@
 // What the files of the engine share. Only engine*.c include this.
 #pragma once
 #include "base/task.h"
+#include "evolve/asking.h"
 #include "evolve/engine.h"
 #include "evolve/loop.h"
 #include "evolve/prepare.h"
@@ -38,6 +39,7 @@ struct engine {
     char stop_reason[200];
     int status;           // exit status
     int tick_timer;
+    struct asking *asking; // models and commands at work
     pid_t packer;         // a child that packs the repository; 0: none
 };
 
@@ -54,6 +56,8 @@ struct new_candidate {
     int64_t parents[2]; // -1: none
     const char *op, *proposer, *title, *text;
     const char *author; // "Ann <ann@example.org>" of an engineer's own edit, or NULL
+    const char *model;  // who made it, where a model did
+    double seconds;     // that proposing took
     const json *edits;  // from the baseline, or NULL
 };
 int64_t search_record(struct engine *en, const struct new_candidate *n); // its id, or -1 with the engine stopping

@@ -65,6 +65,8 @@ int64_t search_record(struct engine *en, const struct new_candidate *n)
         .seen = en->state->last,
         .op = n->op,
         .proposer = n->proposer,
+        .model = n->model,
+        .seconds = n->seconds,
         .blob = blob,
         .title = n->title,
         .edits = n->edits,
@@ -375,12 +377,19 @@ static bool take_over(struct engine *en)
 
 void search_next(struct engine *en)
 {
+    asking_next(en);
     if (take_over(en))
         return;
     struct draw d = {en->task.seed, (uint64_t)en->state->iterations};
     struct proposal p = {0};
-    if (!propose(en, d, &p) && !sweep(en, &p)) {
-        engine_stop(en, 0, "nothing new to try: every move from every parent is known");
+    bool rules = asking_share(en, "rules") > 0;
+    if (!rules || (!propose(en, d, &p) && !sweep(en, &p))) {
+        if (asking_running(en)) { // an answer brings the search back
+            snprintf(en->stage, sizeof en->stage, "waiting for models");
+            return;
+        }
+        engine_stop(en, 0, rules ? "nothing new to try: every move from every parent is known"
+                                 : "nothing new to try: rules are off and no model can be asked");
     } else {
         json *edits = edits_json(&p.edits);
         struct new_candidate n = {.parents = {p.parent->id, -1}, .op = p.op, .title = p.subject, .text = str_c(&p.text), .edits = edits};

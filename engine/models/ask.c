@@ -551,7 +551,7 @@ struct proposer_call *proposers_ask(struct proposers *p, const struct proposer_r
     struct proposer_call *c = xcalloc(1, sizeof *c);
     *c = (struct proposer_call){.p = p,
                                 .who = r->who,
-                                .tag = xstrdup(r->tag),
+                                .tag = r->tag ? xstrdup(r->tag) : xasprintf("%lld", (long long)p->next_tag++),
                                 .func = xstrdup(r->ctx.func),
                                 .path = xstrdup(r->path ? r->path : "kernel"),
                                 .parent = xstrdup(r->ctx.source),

@@ -54,12 +54,27 @@ void facts_hardware(const json *opened, const json *preflight, struct str *out)
     add_members(json_get(preflight, "ceilings"), "measured ceiling", out);
 }
 
+// The k-th element of a row, or NULL.
+static const json *nth(const json *row, int k)
+{
+    const json *x = json_first(row);
+    while (x && k--)
+        x = json_next(x);
+    return x;
+}
+
+// A worker says {"name":..,"time_ns":..}, the journal [name, time_ns, inc_ns, gain, low, high, n].
 static void add_shape(const json *s, struct str *out)
 {
-    str_addf(out, "- %s: ", json_str_or(s, "name", "?"));
-    add_time(out, json_num(s, "time_ns", 0));
-    double gain = json_num(s, "gain", NAN), low = json_num(s, "low", NAN), high = json_num(s, "high", NAN);
-    if (isfinite(gain)) {
+    bool row = json_is_array(s);
+    const char *name = row ? json_string(nth(s, 0)) : json_str(s, "name");
+    double time = row ? json_number(nth(s, 1), 0) : json_num(s, "time_ns", 0);
+    double gain = row ? json_number(nth(s, 3), NAN) : json_num(s, "gain", NAN);
+    double low = row ? json_number(nth(s, 4), NAN) : json_num(s, "low", NAN);
+    double high = row ? json_number(nth(s, 5), NAN) : json_num(s, "high", NAN);
+    str_addf(out, "- %s: ", name ? name : "?");
+    add_time(out, time);
+    if (isfinite(gain) && gain > 0) {
         str_addf(out, ", %.3fx of the version it raced", gain);
         if (isfinite(low) && isfinite(high))
             str_addf(out, " [%.3f, %.3f]", low, high);

@@ -68,6 +68,8 @@ struct proposers *proposers_open(const struct proposers_options *o, err_list *er
             ok = false;
         }
     }
+    if (ok && p->record && !o->replay)
+        p->next_tag = record_highest(p->record) + 1;
     free(learned);
     if (!ok) {
         proposers_close(p);
@@ -178,6 +180,21 @@ struct flight proposers_flight(const struct proposers *p)
         f.n++;
     }
     return f;
+}
+
+int64_t proposers_next_tag(const struct proposers *p)
+{
+    return p->next_tag;
+}
+
+int proposers_recorded(const struct proposers *p, int64_t tag)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)tag);
+    json *j = p->record ? record_find(p->record, text, 0) : NULL;
+    int who = j ? proposers_find(p, json_str_or(j, "who", "")) : -1;
+    json_free(j);
+    return who;
 }
 
 struct record *proposers_record(struct proposers *p)

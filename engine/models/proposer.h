@@ -105,5 +105,11 @@ int proposers_prompt(const struct proposers *p, const struct proposer_request *r
 void proposers_estimate(const struct proposers *p, int who, size_t prompt_bytes, double *usd, double *tokens);
 // Everything under way, for budget_allows.
 struct flight proposers_flight(const struct proposers *p);
+// The number that the next request without a tag gets: one more than the highest of the recording, or in a
+// replay 0, 1, 2 ...
+int64_t proposers_next_tag(const struct proposers *p);
+// Who answered the request of this number in the recording, by index; -1 where it is not there or that one is
+// no longer in the configuration. In a replay this takes the place of proposers_choose.
+int proposers_recorded(const struct proposers *p, int64_t tag);
 // The recording, for looking at ("17", turn 0); owned by p, NULL where nothing was recorded yet.
 struct record *proposers_record(struct proposers *p);

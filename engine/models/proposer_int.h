@@ -9,6 +9,7 @@ struct proposers {
     char *state_dir;
     uint64_t seed;
     bool replay;
+    int64_t next_tag;
     VEC(struct model) models;
     VEC(struct exec_command) execs;
     VEC(int) exec_running;

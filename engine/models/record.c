@@ -185,6 +185,19 @@ size_t record_count(struct record *r)
     return r->index.n;
 }
 
+int64_t record_highest(struct record *r)
+{
+    int64_t most = -1;
+    refresh(r);
+    for (size_t i = 0; i < r->index.n; i++) {
+        char *end;
+        long long x = strtoll(r->index.v[i].tag, &end, 10);
+        if (!*end && x > most)
+            most = x;
+    }
+    return most;
+}
+
 // ---- salvage
 
 static char *salvage_path(const char *dir, const char *tag)

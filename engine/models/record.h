@@ -31,6 +31,7 @@ int record_add(struct record *r, const struct exchange *x, struct err *e);
 // appended.
 json *record_find(struct record *r, const char *tag, int turn);
 size_t record_count(struct record *r);
+int64_t record_highest(struct record *r); // of the tags that are numbers; -1 where none is
 
 // The salvage queue: answers that could not be applied, for the engineer to repair in the editor. A file
 // each, in DIR/salvage. item: {"tag","parent","who","name","description","kind","body","problem","reply"}.

@@ -1,0 +1,291 @@
+#include "evolve/asking.h"
+
+#include "base/log.h"
+#include "evolve/context.h"
+#include "evolve/engine_int.h"
+#include "evolve/population.h"
+#include "models/proposer.h"
+
+#include <math.h>
+
+// As many unjudged candidates as the worker should find waiting; more would be bred from parents that are out
+// of date.
+enum { QUEUE = 3, FRUITLESS = 24 };
+
+struct asking {
+    struct engine *en;
+    struct proposers *p;
+    int running;
+    int fruitless; // answers in a row that gave no candidate
+    char said[200]; // why no more is asked, said once
+};
+
+struct question { // one request under way
+    struct asking *a;
+    int64_t parents[2];
+    enum ask ask;
+    char model[64];
+};
+
+int asking_open(struct engine *en, err_list *errors)
+{
+    struct asking *a = xcalloc(1, sizeof *a);
+    a->en = en;
+    en->asking = a;
+    a->p = proposers_open(&(struct proposers_options){.loop = en->loop,
+                                                      .session_dir = en->task.dir,
+                                                      .state_dir = en->session->ksmith,
+                                                      .sections = en->task.extra,
+                                                      .path = "task.ini",
+                                                      .seed = en->task.seed,
+                                                      .replay = en->o.replay},
+                          errors);
+    return a->p ? 0 : -1;
+}
+
+void asking_close(struct engine *en)
+{
+    if (!en->asking)
+        return;
+    proposers_close(en->asking->p);
+    free(en->asking);
+    en->asking = NULL;
+}
+
+int asking_running(const struct engine *en)
+{
+    return en->asking ? en->asking->running : 0;
+}
+
+static int unjudged(const struct state *s)
+{
+    int n = 0;
+    for (size_t i = 1; i < s->c.n; i++)
+        n += s->c.v[i].status == ST_PENDING && !(s->c.v[i].flags & CF_KILLED);
+    return n;
+}
+
+// ---- who is asked
+
+static double weight_of(const struct state *s, const char *kind, double otherwise)
+{
+    const char *steered = state_setting(s, "weight", kind);
+    return steered && *steered ? strtod(steered, NULL) : otherwise;
+}
+
+double asking_share(const struct engine *en, const char *proposer)
+{
+    const char *set = json_str(json_get(en->task.extra, "proposers"), proposer);
+    return weight_of(en->state, proposer, set ? strtod(set, NULL) : 1);
+}
+
+static int choose(struct asking *a, struct draw d)
+{
+    const struct state *s = a->en->state;
+    if (a->en->o.replay)
+        return proposers_recorded(a->p, proposers_next_tag(a->p));
+    VEC(struct arm) arms = {0};
+    for (int i = 0; i < proposers_count(a->p); i++) {
+        struct proposer_info info = proposers_info(a->p, i);
+        double kind = info.exec ? 1 : asking_share(a->en, "llm");
+        struct arm arm = {.name = info.name, .weight = info.weight * kind * asking_share(a->en, info.name)};
+        for (size_t k = 0; k < s->models.n; k++) {
+            const struct op_stats *m = &s->models.v[k];
+            if (!str_eq(m->name, info.name))
+                continue;
+            arm.asked = (double)m->tried;
+            arm.judged = (double)m->judged;
+            arm.gain = m->log_gain;
+            arm.seconds = m->seconds;
+            arm.usd = m->usd > 0 ? m->usd : NAN;
+        }
+        vec_push(&arms, arm);
+    }
+    int who = proposers_choose(a->p, arms.v, (int)arms.n, d);
+    vec_free(&arms);
+    return who;
+}
+
+static bool may_spend(struct asking *a, int who)
+{
+    const struct state *s = a->en->state;
+    struct budget b = {.usd = population_budget(s, "usd", a->en->task.usd),
+                       .tokens = population_budget(s, "tokens", 0),
+                       .spent_usd = s->usd,
+                       .spent_tokens = (double)(s->tokens_in + s->tokens_out)};
+    struct flight f = proposers_flight(a->p);
+    struct str why = {0};
+    double usd, tokens;
+    proposers_estimate(a->p, who, 16000, &usd, &tokens);
+    bool yes = budget_allows(&b, &f, usd, tokens, &why);
+    if (!yes && !str_eq(a->said, str_c(&why))) {
+        snprintf(a->said, sizeof a->said, "%s", str_c(&why));
+        log_line("no model is asked: %s", a->said);
+    }
+    str_free(&why);
+    return yes;
+}
+
+// ---- what is asked
+
+// A failed child of a model whose idea deserves a second look: the newest that nobody repaired yet.
+static const struct candidate *to_repair(const struct state *s)
+{
+    for (size_t i = s->c.n; i-- > 1 && i + 24 > s->c.n;) {
+        const struct candidate *c = &s->c.v[i];
+        bool broken = c->status == ST_COMPILE_ERROR || c->status == ST_WRONG || c->status == ST_LAUNCH_ERROR;
+        if (broken && c->model && c->first_child < 0 && !(c->flags & CF_KILLED))
+            return c;
+    }
+    return NULL;
+}
+
+static void draw_question(struct asking *a, struct draw d, struct question *q)
+{
+    const struct state *s = a->en->state;
+    int island = a->en->task.islands > 1 ? (int)(d.iteration % (uint64_t)a->en->task.islands) : 0;
+    const struct candidate *parent = population_parent(s, island, d, 100), *broken = to_repair(s);
+    double u = draw_unit(d, "ask", 0);
+    q->ask = ASK_IMPROVE;
+    q->parents[0] = parent ? parent->id : 0;
+    q->parents[1] = -1;
+    if (broken && u < 0.3) {
+        q->ask = ASK_REPAIR;
+        q->parents[0] = broken->id;
+    } else if (u < 0.45) {
+        q->ask = ASK_EXPLORE;
+    } else if (u < 0.55 && s->cells.n > 1) {
+        int64_t other = s->cells.v[draw_below(d, "second", 0, s->cells.n)].id;
+        if (other != q->parents[0]) {
+            q->ask = ASK_CROSS;
+            q->parents[1] = other;
+        }
+    } else if (u < 0.6 && parent && parent->gen > 2) {
+        q->ask = ASK_SIMPLIFY;
+    }
+}
+
+// ---- answers
+
+static void on_text(void *user, const char *text, size_t n)
+{
+    struct question *q = user;
+    if (!q->a->en->server || !server_clients(q->a->en->server))
+        return;
+    struct str clean = {0};
+    json *o = json_object();
+    str_addn(&clean, text ? text : "", text ? n : 0);
+    log_redact(&clean);
+    json_put_str(o, "ev", "text");
+    json_put_str(o, "model", q->model);
+    json_put_int(o, "parent", q->parents[0]);
+    json_put_bool(o, "restart", text == NULL);
+    json_put_strn(o, "text", str_c(&clean), clean.len);
+    server_broadcast(q->a->en->server, o);
+    json_free(o);
+    str_free(&clean);
+}
+
+static void tell(struct asking *a, const struct proposal *p, int64_t id)
+{
+    json *o = json_object();
+    json_put_str(o, "ev", "answer");
+    json_put_str(o, "tag", p->tag);
+    json_put_str(o, "model", p->name);
+    json_put_str(o, "end", proposal_end_name(p->end));
+    json_put_str(o, "problem", p->problem);
+    if (id >= 0)
+        json_put_int(o, "id", id);
+    json_put_num(o, "seconds", p->seconds);
+    if (isfinite(p->usd))
+        json_put_num(o, "usd", p->usd);
+    server_broadcast(a->en->server, o);
+    json_free(o);
+    log_line("%s answered request %s: %s%s%s", p->name, p->tag, proposal_end_name(p->end),
+             p->problem ? ": " : "", p->problem ? p->problem : "");
+}
+
+static void on_answer(void *user, const struct proposal *p)
+{
+    struct question *q = user;
+    struct asking *a = q->a;
+    struct engine *en = a->en;
+    a->running--;
+    struct event_cost cost = {.usd = isfinite(p->usd) ? p->usd : 0,
+                              .tokens_in = (int64_t)p->tokens_in,
+                              .tokens_out = (int64_t)p->tokens_out,
+                              .model = p->name};
+    int64_t id = -1;
+    if (en->phase < PHASE_STOPPING && engine_append(en, event_cost(&cost), false) == 0 &&
+        p->end == PROPOSAL_SOURCE) {
+        char *title = xasprintf("%s", *p->subject ? p->subject : ask_name(q->ask));
+        id = search_record(en, &(struct new_candidate){.parents = {q->parents[0], q->parents[1]},
+                                                       .op = ask_name(q->ask),
+                                                       .proposer = "llm",
+                                                       .model = p->name,
+                                                       .title = title,
+                                                       .text = p->source,
+                                                       .seconds = p->seconds});
+        free(title);
+    }
+    a->fruitless = id >= 0 ? 0 : a->fruitless + 1;
+    if (a->fruitless == FRUITLESS)
+        log_line("no model is asked any more: %d answers in a row gave no candidate", FRUITLESS);
+    tell(a, p, id);
+    free(q);
+    if (en->phase == PHASE_SEARCH && en->work == WORK_NONE)
+        engine_next(en);
+}
+
+static char *source_of(void *user, int64_t id)
+{
+    return engine_source(user, id);
+}
+
+static bool ask_one(struct asking *a)
+{
+    struct engine *en = a->en;
+    struct draw d = {en->task.seed ^ 0x6c6c6dU, (uint64_t)proposers_next_tag(a->p)};
+    int who = choose(a, d);
+    if (who < 0 || !may_spend(a, who))
+        return false;
+    struct question *q = xcalloc(1, sizeof *q);
+    struct context c;
+    struct err e = {0};
+    q->a = a;
+    snprintf(q->model, sizeof q->model, "%s", proposers_info(a->p, who).name);
+    draw_question(a, d, q);
+    struct proposer_call *call = NULL;
+    if (context_fill(&c, en->session, &en->task, q->parents[0], q->parents[1], q->ask, source_of, en, &e) ==
+        0)
+        call = proposers_ask(a->p,
+                             &(struct proposer_request){.iteration = (int64_t)d.iteration,
+                                                        .who = who,
+                                                        .ctx = c.ctx,
+                                                        .path = en->task.kernel_file,
+                                                        .evolve = en->task.evolve,
+                                                        .feedback = c.feedback,
+                                                        .parent = q->parents[0],
+                                                        .on_text = on_text,
+                                                        .on_done = on_answer,
+                                                        .user = q},
+                             &e);
+    context_free(&c);
+    if (!call) {
+        log_line("%s is not asked: %s", q->model, e.msg);
+        free(q);
+        return false;
+    }
+    a->running++;
+    return true;
+}
+
+void asking_next(struct engine *en)
+{
+    struct asking *a = en->asking;
+    if (!a || en->phase != PHASE_SEARCH || en->state->paused || proposers_count(a->p) == 0 ||
+        a->fruitless >= FRUITLESS)
+        return;
+    while (unjudged(en->state) + a->running < QUEUE + (en->work == WORK_NONE) && ask_one(a))
+        ;
+}
