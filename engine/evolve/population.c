@@ -75,7 +75,7 @@ const struct candidate *population_parent(const struct state *s, int island, str
         collect(s, island, false, p);
     const struct candidate *c = NULL;
     if (p->n)
-        c = draw_unit(d, "parent-how", try) < 0.6 ? by_rank(p, d, try) : by_weight(s, p, d, try);
+        c = draw_unit(d, "parent-how", try) < 0.75 ? by_rank(p, d, try) : by_weight(s, p, d, try);
     free(p);
     return c;
 }

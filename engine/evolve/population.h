@@ -10,7 +10,7 @@ bool population_alive(const struct candidate *c);
 // May this candidate be changed further: alive, and in the archive, accepted, pinned or the baseline.
 bool population_parent_ok(const struct candidate *c);
 
-// Draws a parent on an island. Six of ten draws rank by speedup (p ~ 1/rank squared), the others weigh fitness against how
+// Draws a parent on an island. Three of four draws rank by speedup (p ~ 1/rank squared), the others weigh fitness against how
 // often a parent was used: sigmoid((log speedup - median) / spread) / (1 + children), after ShinkaEvolve (Lange et al.,
 // 2025). Focus restricts to a subtree. NULL where no candidate may be a parent.
 const struct candidate *population_parent(const struct state *s, int island, struct draw d, uint64_t try);

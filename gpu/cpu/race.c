@@ -186,6 +186,16 @@ static double weighted(const struct runner *x, int replicate)
     return sum / weights;
 }
 
+// A race given up after two replicates has no useful t-interval (one degree of freedom): what is published then is the
+// range of the two, widened by what identical code shows.
+static struct stats_interval interval(const struct runner *x, const double *v, int n)
+{
+    if (n != 2)
+        return stats_t_interval(v, (size_t)n, x->plan->level, x->j->floor);
+    double mid = (v[0] + v[1]) / 2, half = fabs(v[0] - v[1]) / 2 + 2 * x->j->floor;
+    return (struct stats_interval){mid, mid - half, mid + half};
+}
+
 static void conclude(struct runner *x, int n)
 {
     struct race *r = x->out;
@@ -194,7 +204,7 @@ static void conclude(struct runner *x, int n)
     r->replicates = n;
     for (int i = 0; i < n; i++)
         v[i] = weighted(x, i);
-    struct stats_interval all = stats_t_interval(v, (size_t)n, x->plan->level, x->j->floor);
+    struct stats_interval all = interval(x, v, n);
     r->gain = exp(all.mid);
     r->low = exp(all.low);
     r->high = exp(all.high);
@@ -202,7 +212,7 @@ static void conclude(struct runner *x, int n)
         struct race_shape *s = &r->shapes[k];
         for (int i = 0; i < n; i++)
             v[i] = x->logs[(size_t)i * shapes + k];
-        struct stats_interval one = stats_t_interval(v, (size_t)n, x->plan->level, x->j->floor);
+        struct stats_interval one = interval(x, v, n);
         s->gain = exp(one.mid);
         s->low = exp(one.low);
         s->high = exp(one.high);
