@@ -89,7 +89,7 @@ static int run(struct args *a)
     struct err e = {0};
     int status = check_task(a, set, n);
     if (status == 0) {
-        struct engine_options o = {.dir = a->dir, .overrides = set, .n_overrides = n, .trust = args_flag(a, "trust"), .ready_fd = -1};
+        struct engine_options o = {.dir = a->dir, .overrides = set, .n_overrides = n, .trust = args_flag(a, "trust"), .replay = args_value(a, "replay", NULL), .ready_fd = -1};
         if (start(&o, &e) < 0) {
             status = cmd_fail(&e);
         } else if (args_flag(a, "detach")) {
@@ -103,9 +103,13 @@ static int run(struct args *a)
     return status;
 }
 
+#define OPT_REPLAY \
+    {"replay", "DIR", "ask no model: repeat the answers that the session DIR recorded, and judge them here"}
+
 static const struct opt run_opts[] = {
     {"headless", NULL, "only a bar on a terminal, plain lines in a pipe; Ctrl-C stops the search"},
     {"detach", NULL, "return at once"},
+    OPT_REPLAY,
     OPT_TRUST,
     OPT_SET,
     OPT_END};
@@ -140,13 +144,13 @@ static int engine(struct args *a)
 {
     size_t n;
     const char **set = args_values(a, "set", &n);
-    struct engine_options o = {.dir = a->dir, .overrides = set, .n_overrides = n, .trust = args_flag(a, "trust"), .ready_fd = -1};
+    struct engine_options o = {.dir = a->dir, .overrides = set, .n_overrides = n, .trust = args_flag(a, "trust"), .replay = args_value(a, "replay", NULL), .ready_fd = -1};
     int status = engine_run(&o);
     free(set);
     return status;
 }
 
-static const struct opt engine_opts[] = {OPT_TRUST, OPT_SET, OPT_END};
+static const struct opt engine_opts[] = {OPT_REPLAY, OPT_TRUST, OPT_SET, OPT_END};
 
 // Not in the help: the engine in the foreground, for debuggers and tests.
 const struct cmd cmd_engine = {

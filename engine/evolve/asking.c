@@ -16,8 +16,9 @@ struct asking {
     struct engine *en;
     struct proposers *p;
     int running;
-    int fruitless; // answers in a row that gave no candidate
-    char said[200]; // why no more is asked, said once
+    size_t replayed; // steps of the recording that were asked
+    int fruitless;   // answers in a row that gave no candidate
+    char said[200];  // why no more is asked, said once
 };
 
 struct question { // one request under way
@@ -32,14 +33,16 @@ int asking_open(struct engine *en, err_list *errors)
     struct asking *a = xcalloc(1, sizeof *a);
     a->en = en;
     en->asking = a;
+    char *recording = en->o.replay ? xasprintf("%s/.ksmith", en->o.replay) : NULL;
     a->p = proposers_open(&(struct proposers_options){.loop = en->loop,
                                                       .session_dir = en->task.dir,
                                                       .state_dir = en->session->ksmith,
                                                       .sections = en->task.extra,
                                                       .path = "task.ini",
                                                       .seed = en->task.seed,
-                                                      .replay = en->o.replay},
+                                                      .replay = recording},
                           errors);
+    free(recording);
     return a->p ? 0 : -1;
 }
 
@@ -82,8 +85,6 @@ double asking_share(const struct engine *en, const char *proposer)
 static int choose(struct asking *a, struct draw d)
 {
     const struct state *s = a->en->state;
-    if (a->en->o.replay)
-        return proposers_recorded(a->p, proposers_next_tag(a->p));
     VEC(struct arm) arms = {0};
     for (int i = 0; i < proposers_count(a->p); i++) {
         struct proposer_info info = proposers_info(a->p, i);
@@ -242,35 +243,38 @@ static char *source_of(void *user, int64_t id)
     return engine_source(user, id);
 }
 
-static bool ask_one(struct asking *a)
+// Asks q, which becomes the call's; false where it cannot.
+static bool ask(struct asking *a, struct question *q, int who, const char *tag, int64_t iteration)
 {
     struct engine *en = a->en;
-    struct draw d = {en->task.seed ^ 0x6c6c6dU, (uint64_t)proposers_next_tag(a->p)};
-    int who = choose(a, d);
-    if (who < 0 || !may_spend(a, who))
-        return false;
-    struct question *q = xcalloc(1, sizeof *q);
     struct context c;
     struct err e = {0};
+    json *note = json_object();
+    json_put_int(note, "parent", q->parents[0]);
+    json_put_int(note, "second", q->parents[1]);
+    json_put_str(note, "ask", ask_name(q->ask));
     q->a = a;
     snprintf(q->model, sizeof q->model, "%s", proposers_info(a->p, who).name);
-    draw_question(a, d, q);
     struct proposer_call *call = NULL;
     if (context_fill(&c, en->session, &en->task, q->parents[0], q->parents[1], q->ask, source_of, en, &e) ==
         0)
         call = proposers_ask(a->p,
-                             &(struct proposer_request){.iteration = (int64_t)d.iteration,
+                             &(struct proposer_request){.tag = tag,
+                                                        .iteration = iteration,
                                                         .who = who,
                                                         .ctx = c.ctx,
                                                         .path = en->task.kernel_file,
                                                         .evolve = en->task.evolve,
                                                         .feedback = c.feedback,
                                                         .parent = q->parents[0],
+                                                        .note = note,
+                                                        .position = &en->state->c.n,
                                                         .on_text = on_text,
                                                         .on_done = on_answer,
                                                         .user = q},
                              &e);
     context_free(&c);
+    json_free(note);
     if (!call) {
         log_line("%s is not asked: %s", q->model, e.msg);
         free(q);
@@ -280,12 +284,49 @@ static bool ask_one(struct asking *a)
     return true;
 }
 
+static bool ask_one(struct asking *a)
+{
+    int64_t tag = proposers_next_tag(a->p);
+    struct draw d = {a->en->task.seed ^ 0x6c6c6dU, (uint64_t)tag};
+    int who = choose(a, d);
+    if (who < 0 || !may_spend(a, who))
+        return false;
+    struct question *q = xcalloc(1, sizeof *q);
+    draw_question(a, d, q);
+    return ask(a, q, who, NULL, tag);
+}
+
+// The next step of a recording, as soon as the search stands where it stood when the answer came.
+static void repeat_one(struct asking *a)
+{
+    struct replay_step s = proposers_replay_step(a->p, a->replayed);
+    bool idle = a->en->work == WORK_NONE && asking_share(a->en, "rules") <= 0;
+    if (s.tag && (s.at <= (int64_t)a->en->state->c.n || idle)) {
+        struct question *q = xcalloc(1, sizeof *q);
+        q->parents[0] = json_int(s.note, "parent", 0);
+        q->parents[1] = json_int(s.note, "second", -1);
+        a->replayed++;
+        if (s.who < 0 || ask_parse(json_str_or(s.note, "ask", "improve"), &q->ask, NULL) < 0 ||
+            !state_candidate(a->en->state, q->parents[0])) {
+            log_line("request %s of the recording cannot be repeated", s.tag);
+            free(q);
+        } else
+            ask(a, q, s.who, s.tag, strtoll(s.tag, NULL, 10));
+    }
+    replay_step_free(&s);
+}
+
 void asking_next(struct engine *en)
 {
     struct asking *a = en->asking;
     if (!a || en->phase != PHASE_SEARCH || en->state->paused || proposers_count(a->p) == 0 ||
         a->fruitless >= FRUITLESS)
         return;
+    if (en->o.replay) {
+        if (a->running == 0)
+            repeat_one(a);
+        return;
+    }
     while (unjudged(en->state) + a->running < QUEUE + (en->work == WORK_NONE) && ask_one(a))
         ;
 }

@@ -9,7 +9,8 @@ int asking_open(struct engine *en, err_list *errors);
 void asking_close(struct engine *en);
 // Starts as many requests as the models, the budget and the queue of unjudged candidates allow.
 void asking_next(struct engine *en);
-// The share of a proposer ("rules", "llm", a model's name): what steering or [proposers] says, else 1; 0 is off.
+// The share of a proposer ("rules", "llm", a model's name): what steering or [proposers] says, else 1; 0 is
+// off.
 double asking_share(const struct engine *en, const char *proposer);
 // Requests under way: the search is not at its end while an answer may come.
 int asking_running(const struct engine *en);

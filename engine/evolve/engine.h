@@ -15,7 +15,7 @@ struct engine_options {
     const char *dir;              // the session's folder
     const char *const *overrides; // --set
     size_t n_overrides;
-    bool replay;    // answers of models come from the session's recording: no network
+    const char *replay; // another session's folder: models' answers come from its recording, no network; or NULL
     bool trust;     // run candidates of models although this machine has no sandbox
     int ready_fd;   // one byte is written here when the socket listens, or the error's text; -1: none
 };

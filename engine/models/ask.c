@@ -16,6 +16,8 @@ struct proposer_call {
     enum ask ask;
     enum task_evolve evolve;
     int64_t parent_id;
+    json *note;
+    const size_t *position;
     proposal_text_fn *on_text;
     proposal_fn *on_done;
     void *user;
@@ -99,6 +101,7 @@ static void dispose(struct proposer_call *c)
     free(c->func);
     free(c->path);
     free(c->parent);
+    json_free(c->note);
     free(c);
 }
 
@@ -207,6 +210,8 @@ static void keep(struct proposer_call *c, const struct answer *a)
         .tokens_out = a->tokens_out,
         .usd = a->usd,
         .estimated = a->estimated,
+        .note = c->note,
+        .at = c->position ? (int64_t)*c->position : 0,
     };
     if (record_add(c->p->record, &x, &e) < 0)
         log_line("an exchange is not recorded: %s", e.msg);
@@ -558,6 +563,8 @@ struct proposer_call *proposers_ask(struct proposers *p, const struct proposer_r
                                 .ask = r->ctx.ask,
                                 .evolve = r->evolve,
                                 .parent_id = r->parent,
+                                .note = r->note ? json_copy(r->note) : NULL,
+                                .position = r->position,
                                 .on_text = r->on_text,
                                 .on_done = r->on_done,
                                 .user = r->user,

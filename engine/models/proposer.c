@@ -54,14 +54,14 @@ struct proposers *proposers_open(const struct proposers_options *o, err_list *er
     struct err e = {0};
     size_t before = errors->n;
     *p = (struct proposers){
-        .loop = o->loop, .seed = o->seed, .replay = o->replay, .state_dir = xstrdup(o->state_dir)};
+        .loop = o->loop, .seed = o->seed, .replay = o->replay != NULL, .state_dir = xstrdup(o->state_dir)};
     read_sections(p, o, errors);
     char *learned = xasprintf("%s/learned.json", o->state_dir);
     bool ok = errors->n == before;
     if (ok && proposers_count(p)) {
         warn_of_plain_http(p);
         p->prompts = prompts_open(o->session_dir, &e);
-        p->record = p->prompts ? record_open(o->state_dir, !o->replay, &e) : NULL;
+        p->record = p->prompts ? record_open(o->replay ? o->replay : o->state_dir, !o->replay, &e) : NULL;
         p->chat = p->record ? chat_new(o->loop, p->models.v, p->models.n, learned, &e) : NULL;
         if (!p->chat) {
             vec_push(errors, e);
@@ -187,14 +187,25 @@ int64_t proposers_next_tag(const struct proposers *p)
     return p->next_tag;
 }
 
-int proposers_recorded(const struct proposers *p, int64_t tag)
+struct replay_step proposers_replay_step(struct proposers *p, size_t k)
 {
-    char text[24];
-    snprintf(text, sizeof text, "%lld", (long long)tag);
-    json *j = p->record ? record_find(p->record, text, 0) : NULL;
-    int who = j ? proposers_find(p, json_str_or(j, "who", "")) : -1;
+    struct replay_step s = {.who = -1};
+    json *j = p->record ? record_answer(p->record, k) : NULL;
+    if (j) {
+        s.tag = xstrdup(json_str_or(j, "tag", "0"));
+        s.who = proposers_find(p, json_str_or(j, "who", ""));
+        s.at = json_int(j, "at", 0);
+        s.note = json_has(j, "note") ? json_copy(json_get(j, "note")) : json_object();
+    }
     json_free(j);
-    return who;
+    return s;
+}
+
+void replay_step_free(struct replay_step *s)
+{
+    free(s->tag);
+    json_free(s->note);
+    *s = (struct replay_step){.who = -1};
 }
 
 struct record *proposers_record(struct proposers *p)

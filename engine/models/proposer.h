@@ -22,7 +22,9 @@ struct proposers_options {
     const json *sections;    // task.extra: "model NAME" and "exec NAME" are read
     const char *path;        // task.ini, for messages
     uint64_t seed;
-    bool replay; // every answer comes from exchanges.jsonl; no network, no command
+    // The state folder of another session: every answer comes from its exchanges.jsonl, without network or
+    // command, and nothing is recorded. NULL: no replay.
+    const char *replay;
 };
 // NULL where a section is wrong; every error is in errors. No section at all is no error: proposers_count is
 // 0.
@@ -87,8 +89,10 @@ struct proposer_request {  // copied
     struct prompt_ctx ctx; // ctx.source is the parent, ctx.func the kernel
     const char *path;      // of the kernel file, for messages
     enum task_evolve evolve;
-    const json *feedback;      // feedback.json of a command; NULL: {}
-    int64_t parent;            // id of the parent, for the salvage queue
+    const json *feedback;   // feedback.json of a command; NULL: {}
+    int64_t parent;         // id of the parent, for the salvage queue
+    const json *note;       // kept with the exchanges and given back by proposers_replay_step
+    const size_t *position; // read when an answer comes and kept with it (the number of candidates); NULL: 0
     proposal_text_fn *on_text; // may be NULL
     proposal_fn *on_done;      // once, from the loop, never from the ask; the call is gone then
     void *user;
@@ -108,8 +112,15 @@ struct flight proposers_flight(const struct proposers *p);
 // The number that the next request without a tag gets: one more than the highest of the recording, or in a
 // replay 0, 1, 2 ...
 int64_t proposers_next_tag(const struct proposers *p);
-// Who answered the request of this number in the recording, by index; -1 where it is not there or that one is
-// no longer in the configuration. In a replay this takes the place of proposers_choose.
-int proposers_recorded(const struct proposers *p, int64_t tag);
+// In a replay: the k-th request to repeat, in the order in which the answers came. tag is NULL where none is
+// left.
+struct replay_step {
+    char *tag;
+    int who;    // -1: that proposer is no longer in the configuration
+    int64_t at; // where the search stood when the answer came
+    json *note;
+};
+struct replay_step proposers_replay_step(struct proposers *p, size_t k);
+void replay_step_free(struct replay_step *s);
 // The recording, for looking at ("17", turn 0); owned by p, NULL where nothing was recorded yet.
 struct record *proposers_record(struct proposers *p);

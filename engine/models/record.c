@@ -152,6 +152,9 @@ int record_add(struct record *r, const struct exchange *x, struct err *e)
     put_number(o, "tokens_out", x->tokens_out);
     put_number(o, "usd", x->usd);
     json_put_bool(o, "estimated", x->estimated);
+    json_put_int(o, "at", x->at);
+    if (x->note)
+        json_put(o, "note", json_copy(x->note));
     json_print(o, &line);
     json_free(o);
     log_redact(&line);
@@ -163,18 +166,34 @@ int record_add(struct record *r, const struct exchange *x, struct err *e)
     return ok;
 }
 
+static json *read_entry(const struct record *r, const struct entry *x)
+{
+    char *line = xmalloc(x->len + 1);
+    json *j = NULL;
+    if (pread(r->fd, line, x->len, x->at) == (ssize_t)x->len)
+        j = json_parse(line, x->len, NULL);
+    free(line);
+    return j;
+}
+
 json *record_find(struct record *r, const char *tag, int turn)
 {
     refresh(r);
-    for (size_t i = r->index.n; i-- > 0;) {
-        const struct entry *x = &r->index.v[i];
-        if (x->turn != turn || !str_eq(x->tag, tag))
-            continue;
-        char *line = xmalloc(x->len + 1);
-        json *j =
-            pread(r->fd, line, x->len, x->at) == (ssize_t)x->len ? json_parse(line, x->len, NULL) : NULL;
-        free(line);
-        return j;
+    for (size_t i = r->index.n; i-- > 0;)
+        if (r->index.v[i].turn == turn && str_eq(r->index.v[i].tag, tag))
+            return read_entry(r, &r->index.v[i]);
+    return NULL;
+}
+
+json *record_answer(struct record *r, size_t k)
+{
+    refresh(r);
+    for (size_t i = 0; i < r->index.n; i++) {
+        bool last = true;
+        for (size_t j = i + 1; j < r->index.n && last; j++)
+            last = !str_eq(r->index.v[i].tag, r->index.v[j].tag);
+        if (last && k-- == 0)
+            return read_entry(r, &r->index.v[i]);
     }
     return NULL;
 }

@@ -24,6 +24,8 @@ struct exchange { // texts are not owned; NULL is left out
     int attempts;
     double seconds, waited, tokens_in, tokens_out, usd; // NAN: unknown
     bool estimated;
+    const json *note; // the asker's own, for a replay; copied
+    int64_t at;       // where the search stood when the answer came: its number of candidates
 };
 // Appends it with every registered secret cut out.
 int record_add(struct record *r, const struct exchange *x, struct err *e);
@@ -31,6 +33,9 @@ int record_add(struct record *r, const struct exchange *x, struct err *e);
 // appended.
 json *record_find(struct record *r, const char *tag, int turn);
 size_t record_count(struct record *r);
+// The k-th answered request in the order in which the answers came: its last exchange. NULL where there are
+// fewer.
+json *record_answer(struct record *r, size_t k);
 int64_t record_highest(struct record *r); // of the tags that are numbers; -1 where none is
 
 // The salvage queue: answers that could not be applied, for the engineer to repair in the editor. A file

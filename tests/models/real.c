@@ -65,7 +65,7 @@ static struct proposers *open_proposers(struct loop *l, bool replay)
                                                                      .sections = all,
                                                                      .path = "task.ini",
                                                                      .seed = 1,
-                                                                     .replay = replay},
+                                                                     .replay = replay ? state : NULL},
                                          &errors);
     for (size_t i = 0; i < errors.n; i++)
         printf("# %s\n", errors.v[i].msg);

@@ -120,7 +120,7 @@ static struct proposers *open_with(struct loop *l, json *s, bool replay)
                                                                      .sections = s,
                                                                      .path = "task.ini",
                                                                      .seed = 5,
-                                                                     .replay = replay},
+                                                                     .replay = replay ? state : NULL},
                                          &errors);
     for (size_t i = 0; i < errors.n; i++)
         printf("# %s\n", errors.v[i].msg);
