@@ -30,7 +30,8 @@ for p in "$root"/bin/*; do
             echo "bundle: $p needs $lib, which is not found" >&2
             exit 1
         fi
-        install -m 644 "$path" "$root/lib/ksmith/$lib"
+        # The second program finds in lib/ksmith what the first one brought.
+        [ -e "$root/lib/ksmith/$lib" ] || install -m 644 "$path" "$root/lib/ksmith/$lib"
     done
 done
 needs=$(find "$root/bin" "$root/lib" -type f -exec objdump -T {} + 2>/dev/null | grep -oE 'GLIBC_2\.[0-9]+' | sort -uV | tail -1)
