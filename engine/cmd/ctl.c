@@ -2,6 +2,7 @@
 #include "base/io.h"
 #include "base/proc.h"
 #include "cmd/cmd.h"
+#include "cmd/run.h"
 #include "cmd/show_text.h"
 #include "evolve/server.h"
 #include "evolve/steer.h"
@@ -111,6 +112,23 @@ static int no_engine(const struct args *a)
     return cmd_fail(&e);
 }
 
+// A session that does not search gets an engine for the moment that steering takes. What only a search can do is refused.
+static bool serve(const struct args *a, struct err *e)
+{
+    static const char *const searching[] = {"step", "stop", "pause", "resume", "remeasure", "breed"};
+    struct session_holder h;
+    for (size_t i = 0; i < countof(searching); i++)
+        if (str_eq(a->pos[0], searching[i]))
+            return false;
+    if (session_holder(a->dir, &h))
+        return false;
+    char *journal = io_join(a->dir, ".ksmith/journal.jsonl");
+    bool ran = io_exists(journal);
+    free(journal);
+    struct engine_options o = {.dir = a->dir, .serve = true, .ready_fd = -1};
+    return ran && run_engine(&o, e) == 0;
+}
+
 static int run(struct args *a)
 {
     struct err e = {0};
@@ -125,9 +143,11 @@ static int run(struct args *a)
         return cmd_fail(&e);
     char *socket = session_socket(a->dir, &e);
     int fd = socket ? server_connect(socket) : -1, status;
+    if (fd < 0 && serve(a, &e))
+        fd = socket ? server_connect(socket) : -1;
     free(socket);
     if (fd < 0) {
-        status = no_engine(a);
+        status = e.kind ? cmd_fail(&e) : no_engine(a);
     } else {
         json *reply = server_ask(fd, o, 20000, &e);
         status = reply ? answer(reply) : cmd_fail(&e);

@@ -3,6 +3,7 @@
 #include "base/task.h"
 #include "cmd/cmd.h"
 #include "cmd/follow.h"
+#include "cmd/run.h"
 #include "evolve/engine.h"
 #include "evolve/worker.h"
 
@@ -33,7 +34,7 @@ __attribute__((noreturn)) static void daemonize(const struct engine_options *o, 
 }
 
 // Starts the engine; returns when it listens. Its own words where it cannot.
-static int start(const struct engine_options *o, struct err *e)
+int run_engine(const struct engine_options *o, struct err *e)
 {
     int fds[2];
     if (pipe2(fds, O_CLOEXEC) < 0)
@@ -90,7 +91,7 @@ static int run(struct args *a)
     int status = check_task(a, set, n);
     if (status == 0) {
         struct engine_options o = {.dir = a->dir, .overrides = set, .n_overrides = n, .trust = args_flag(a, "trust"), .replay = args_value(a, "replay", NULL), .ready_fd = -1};
-        if (start(&o, &e) < 0) {
+        if (run_engine(&o, &e) < 0) {
             status = cmd_fail(&e);
         } else if (args_flag(a, "detach")) {
             puts("The engine runs; `ksmith attach` follows it.");

@@ -11,7 +11,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-enum { TICK_MS = 5000, RESTART_MAX = 5 };
+enum { TICK_MS = 5000, RESTART_MAX = 5, QUIET_MS = 1000 };
 
 static void start_worker(struct engine *en);
 
@@ -181,6 +181,11 @@ void engine_next(struct engine *en)
     engine_status(en);
 }
 
+static const char *worker_fingerprint(const struct state *s)
+{
+    return s->workers.n ? s->workers.v[0].fingerprint : NULL;
+}
+
 // ---- the worker
 
 static void send_open(struct engine *en)
@@ -230,11 +235,6 @@ static void on_opened(struct engine *en, const json *ev)
     send_preflight(en);
 }
 
-static const char *worker_fingerprint(const struct state *s)
-{
-    return s->workers.n ? s->workers.v[0].fingerprint : NULL;
-}
-
 static void preflight_words(const json *list, struct str *out)
 {
     for (const json *p = json_first(list); p; p = json_next(p))
@@ -270,6 +270,11 @@ static void on_worker_event(void *user, const json *ev)
             engine_status(en);
         }
         server_broadcast(en->server, ev);
+        return;
+    }
+    if (str_eq(name, "floor")) {
+        log_line("identical code of the champion differs by up to %.2f %%", 100 * json_num(ev, "floor", 0));
+        engine_append(en, event_floor(json_num(ev, "floor", 0), worker_fingerprint(en->state)), false);
         return;
     }
     if (str_eq(name, "error")) {
@@ -422,7 +427,7 @@ static int open_all(struct engine *en, struct session *s, struct err *e)
     if (same_task(en, e) < 0)
         return -1;
     en->ticked = clock_wall();
-    if (en->state->stopped && session_log(s, event_resume("the engine was started again"), JOURNAL_SYNC, e) < 0)
+    if (!en->o.serve && en->state->stopped && session_log(s, event_resume("the engine was started again"), JOURNAL_SYNC, e) < 0)
         return -1;
     char *socket = session_socket(s->dir, e);
     en->server = socket ? server_open(en->loop, socket, steer_request, en, e) : NULL;
@@ -466,6 +471,16 @@ static void finish(struct engine *en)
     engine_status(en);
 }
 
+// Ends a serving engine when nobody has been connected for a second.
+static void on_quiet(void *user)
+{
+    struct engine *en = user;
+    if (server_clients(en->server) == 0)
+        loop_stop(en->loop);
+    else
+        loop_after(en->loop, QUIET_MS, on_quiet, en);
+}
+
 static void say_ready(const struct engine_options *o, const struct err *e)
 {
     if (o->ready_fd < 0)
@@ -500,10 +515,14 @@ int engine_run(const struct engine_options *o)
     } else {
         say_ready(o, NULL);
         en.tick_timer = loop_after(en.loop, TICK_MS, on_tick, &en);
-        start_worker(&en);
+        if (o->serve)
+            loop_after(en.loop, QUIET_MS, on_quiet, &en);
+        else
+            start_worker(&en);
         if (en.phase < PHASE_STOPPING)
             loop_run(en.loop);
-        finish(&en);
+        if (!o->serve)
+            finish(&en);
         status = en.status;
     }
     asking_close(&en);

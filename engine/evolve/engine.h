@@ -17,6 +17,7 @@ struct engine_options {
     size_t n_overrides;
     const char *replay; // another session's folder: models' answers come from its recording, no network; or NULL
     bool trust;     // run candidates of models although this machine has no sandbox
+    bool serve;     // only answer steering of a session that does not search, and end when nobody asks any more
     int ready_fd;   // one byte is written here when the socket listens, or the error's text; -1: none
 };
 

@@ -108,6 +108,9 @@ static void on_verdict(struct engine *en, const json *ev)
     json_free(shown);
     if (r < 0)
         return;
+    // Too good to be true: measured once more before a human is asked.
+    if (str_eq(json_str(ev, "status"), "flagged") && raced && !lift && en->work == WORK_JUDGE)
+        vec_push(&en->remeasure, id);
     archive(en, id);
     c = state_candidate(en->state, id);
     if (!faster || (c->flags & CF_ACCEPTED))

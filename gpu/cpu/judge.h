@@ -21,6 +21,7 @@ struct judge {
     char *baseline_text;
     bool ready; // preflight passed
     double floor; // A/A: a log ratio
+    double floor_ns; // of one call of the code that it was measured on
     int child_cpu;
     bool is_protected;
     char why[160];
@@ -78,4 +79,6 @@ bool race_run(struct judge *j, const struct binary *incumbent, const struct bina
 void race_free(struct race *r);
 
 // preflight.c
+// The A/A floor of a binary on this machine, from `most` replicates of identical code; false where the race failed.
+bool preflight_floor(struct judge *j, const struct binary *b, int most, struct fault *f);
 void preflight_run(struct judge *j, const json *request);

@@ -495,6 +495,21 @@ static void judge(void *user, const json *request)
     str_free(&v.log);
 }
 
+// A champion that is much faster than what the floor was measured on trembles otherwise: measured again on it.
+static void renew_floor(struct judge *j, const struct binary *b, const struct race *r)
+{
+    double ns = 0;
+    struct fault f = {0};
+    for (size_t k = 0; k < j->bench.n; k++)
+        ns += r->shapes[k].ns[1];
+    if (4 * ns > j->floor_ns || !preflight_floor(j, b, 8, &f))
+        return;
+    json *o = json_object();
+    json_put_str(o, "ev", "floor");
+    json_put_num(o, "floor", j->floor);
+    worker_send(o);
+}
+
 static void anchor(void *user, const json *request)
 {
     struct judge *j = user;
@@ -510,6 +525,8 @@ static void anchor(void *user, const json *request)
     json *o = json_object();
     bool ok = judge_build(j, request, &mine, &log, &f) && judge_build(j, json_get(request, "baseline"), &base, &log, &f) &&
               race_run(j, &base.binary, &mine.binary, &plan, &r, &f);
+    if (ok)
+        renew_floor(j, &mine.binary, &r);
     json_put_str(o, "ev", ok ? "anchor" : "error");
     json_put_int(o, "id", json_int(request, "id", -1));
     if (ok) {

@@ -180,26 +180,36 @@ static bool baseline_times(struct judge *j, json *problems)
 }
 
 // Identical code through whole races.
-static bool noise_floor(struct judge *j, json *problems)
+bool preflight_floor(struct judge *j, const struct binary *b, int most, struct fault *f)
 {
-    double slowest = 0;
-    for (size_t k = 0; k < j->bench.n; k++)
-        slowest += j->bench.v[k]->baseline_ns * 1e-9;
-    int most = slowest > 0.2 ? 3 : 10;
     struct race_plan plan = {.least = most, .most = most, .level = 0.95, .seconds = 15, .report = -1};
     struct race r;
-    struct fault f = {0};
+    double before = j->floor;
     j->floor = 0;
-    bool ok = race_run(j, &j->baseline, &j->baseline, &plan, &r, &f);
+    bool ok = race_run(j, b, b, &plan, &r, f);
+    j->floor = before;
     if (ok) {
         // From the interval back to the deviation of a replicate, and on to a race of five.
         double sd = log(r.high / r.gain) * sqrt((double)r.replicates) / stats_t(r.replicates - 1, plan.level);
         j->floor = fmin(fmax(1.96 * sd / sqrt(5.0), 0.001), 0.02);
-    } else {
-        add(problems, f.reason, "");
+        j->floor_ns = 0;
+        for (size_t k = 0; k < j->bench.n; k++)
+            j->floor_ns += r.shapes[k].ns[1];
     }
     race_free(&r);
     return ok;
+}
+
+static bool noise_floor(struct judge *j, json *problems)
+{
+    double slowest = 0;
+    struct fault f = {0};
+    for (size_t k = 0; k < j->bench.n; k++)
+        slowest += j->bench.v[k]->baseline_ns * 1e-9;
+    if (preflight_floor(j, &j->baseline, slowest > 0.2 ? 3 : 10, &f))
+        return true;
+    add(problems, f.reason, "");
+    return false;
 }
 
 static json *shape_rows(struct judge *j)
