@@ -251,7 +251,7 @@ static char *source_of(void *user, int64_t id)
 static bool ask(struct asking *a, struct question *q, int who, const char *tag, int64_t iteration)
 {
     struct engine *en = a->en;
-    struct context c;
+    struct context c = {0};
     struct err e = {0};
     json *note = json_object();
     json_put_int(note, "parent", q->parents[0]);
