@@ -219,7 +219,11 @@ static void on_answer(void *user, const struct proposal *p)
     int64_t id = -1;
     if (en->phase < PHASE_STOPPING && engine_append(en, event_cost(&cost), false) == 0 &&
         p->end == PROPOSAL_SOURCE) {
-        char *title = xasprintf("%s", *p->subject ? p->subject : ask_name(q->ask));
+        // Without a name the first words of what it says of it.
+        size_t said = strcspn(p->description, "\n");
+        char *title = *p->subject ? xstrdup(p->subject)
+                      : said      ? xasprintf("%.*s", (int)(said < 72 ? said : 72), p->description)
+                                  : xstrdup(ask_name(q->ask));
         id = search_record(en, &(struct new_candidate){.parents = {q->parents[0], q->parents[1]},
                                                        .op = ask_name(q->ask),
                                                        .proposer = "llm",
@@ -247,7 +251,7 @@ static char *source_of(void *user, int64_t id)
 static bool ask(struct asking *a, struct question *q, int who, const char *tag, int64_t iteration)
 {
     struct engine *en = a->en;
-    struct context c;
+    struct context c = {0};
     struct err e = {0};
     json *note = json_object();
     json_put_int(note, "parent", q->parents[0]);
