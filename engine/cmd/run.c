@@ -1,11 +1,14 @@
 // ksmith run, attach and the hidden engine verb: the search in a process of its own, and windows on it.
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/task.h"
 #include "cmd/cmd.h"
 #include "cmd/follow.h"
 #include "cmd/run.h"
 #include "evolve/engine.h"
+#include "evolve/server.h"
 #include "evolve/worker.h"
+#include "session/session.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -83,6 +86,23 @@ static int check_task(const struct args *a, const char *const *set, size_t n)
     return status;
 }
 
+static bool only_serves(const char *dir)
+{
+    char *path = session_socket(dir, NULL);
+    int fd = path ? server_connect(path) : -1;
+    free(path);
+    if (fd < 0)
+        return true; // it ended just now
+    json *request = json_object();
+    json_put_str(request, "cmd", "hello");
+    json *reply = server_ask(fd, request, 2000, NULL);
+    bool serves = !reply || json_bool(reply, "serving", false);
+    json_free(request);
+    json_free(reply);
+    close(fd);
+    return serves;
+}
+
 static int run(struct args *a)
 {
     size_t n;
@@ -91,7 +111,14 @@ static int run(struct args *a)
     int status = check_task(a, set, n);
     if (status == 0) {
         struct engine_options o = {.dir = a->dir, .overrides = set, .n_overrides = n, .trust = args_flag(a, "trust"), .replay = args_value(a, "replay", NULL), .ready_fd = -1};
-        if (run_engine(&o, &e) < 0) {
+        int r = run_engine(&o, &e);
+        // An engine that only answers steering is gone in a moment.
+        for (int i = 0; r < 0 && i < 20 && only_serves(a->dir); i++) {
+            clock_sleep_ms(150);
+            e = (struct err){0};
+            r = run_engine(&o, &e);
+        }
+        if (r < 0) {
             status = cmd_fail(&e);
         } else if (args_flag(a, "detach")) {
             puts("The engine runs; `ksmith attach` follows it.");

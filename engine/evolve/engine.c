@@ -11,7 +11,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-enum { TICK_MS = 5000, RESTART_MAX = 5, QUIET_MS = 1000 };
+enum { TICK_MS = 5000, RESTART_MAX = 5, QUIET_MS = 200 };
 
 static void start_worker(struct engine *en);
 

@@ -283,6 +283,16 @@ static int take_cand(struct engine *en, struct call *c, char **words, size_t n, 
                    n ? "%s: %s is not a candidate" : "%s needs a candidate", c->verb->name, n ? words[0] : "");
 }
 
+// What only a running search can do.
+static bool needs_search(const char *verb)
+{
+    static const char *const verbs[] = {"step", "stop", "pause", "resume", "remeasure", "breed"};
+    for (size_t i = 0; i < countof(verbs); i++)
+        if (str_eq(verbs[i], verb))
+            return true;
+    return false;
+}
+
 static int prepare_call(struct engine *en, struct call *c, char **words, size_t n, struct err *e)
 {
     size_t used;
@@ -298,6 +308,8 @@ static int prepare_call(struct engine *en, struct call *c, char **words, size_t 
         vec_free(&names);
         return -1;
     }
+    if (en->o.serve && needs_search(c->verb->name))
+        return err_set(e, ERR_FAIL, "`ksmith run --detach` starts it.", "no engine searches in this session");
     if (take_cand(en, c, words + 1, n - 1, &used, e) < 0)
         return -1;
     c->words = words + 1 + used;
@@ -365,6 +377,7 @@ static json *hello(struct engine *en)
     json_put_int(reply, "pid", getpid());
     json_put_str(reply, "dir", en->session->dir);
     json_put_str(reply, "name", en->task.name);
+    json_put_bool(reply, "serving", en->o.serve);
     json_put_str(reply, "doing", en->stage);
     json_put_bool(reply, "paused", en->state->paused);
     json_put_int(reply, "iterations", en->state->iterations - 1);
