@@ -51,9 +51,22 @@ static void on_closed(void *user)
 
 static const struct lines_ops line_ops = {on_line, on_bad, on_closed};
 
+// Commands that a session folder brings along run only after the user said so once.
+static int worker_trust(const struct task *t, bool trust, struct err *e)
+{
+    for (const json *x = json_first(t->extra); x && !trust; x = json_next(x)) {
+        const char *command = json_str(x, "key_cmd") ? json_str(x, "key_cmd") : str_starts(json_key(x), "exec ") ? json_str(x, "command") : NULL;
+        if (command)
+            return err_set(e, ERR_USAGE, "Read it, then run again with --trust.", "[%s] runs a command: %s", json_key(x), command);
+    }
+    return 0;
+}
+
 char **worker_command(const struct task *t, bool trust, struct err *e)
 {
     const char *command = NULL;
+    if (worker_trust(t, trust, e) < 0)
+        return NULL;
     for (const json *x = json_first(t->extra); x && !command; x = json_next(x))
         if (str_starts(json_key(x), "worker "))
             command = json_str(x, "command");
