@@ -5,7 +5,7 @@ extern const struct cmd cmd_new, cmd_check, cmd_try, cmd_run, cmd_attach, cmd_ct
     cmd_show, cmd_diff, cmd_tree, cmd_funnel, cmd_rules, cmd_pick, cmd_doctor, cmd_gc, cmd_completion, cmd_engine;
 
 const struct cmd *const cmds[] = {
-    &cmd_new,  &cmd_check, &cmd_try,    &cmd_run,   &cmd_attach, &cmd_ctl,    &cmd_ps, &cmd_wait,       &cmd_ls,
+    &cmd_pick, &cmd_new,  &cmd_check, &cmd_try,    &cmd_run,   &cmd_attach, &cmd_ctl,    &cmd_ps, &cmd_wait,       &cmd_ls,
     &cmd_show, &cmd_diff,  &cmd_tree,   &cmd_log,   &cmd_funnel, &cmd_doctor, &cmd_gc, &cmd_completion, &cmd_engine,
 };
 const size_t cmds_n = countof(cmds);

@@ -520,7 +520,7 @@ static void anchor(void *user, const json *request)
     double slow = 0;
     for (size_t k = 0; k < j->bench.n; k++)
         slow += j->bench.v[k]->baseline_ns * 1e-9;
-    int n = slow > 0.1 ? 3 : 5;
+    int n = slow > 0.1 ? 4 : 5;
     struct race_plan plan = {.least = n, .most = n, .level = 0.95, .seconds = 30, .report = -1};
     json *o = json_object();
     bool ok = judge_build(j, request, &mine, &log, &f) && judge_build(j, json_get(request, "baseline"), &base, &log, &f) &&
