@@ -128,7 +128,17 @@ static int put_value(struct slots *s, enum dtype type, double x, int64_t whole)
     return put_int(s, (uint64_t)whole); // sign-extended, as callers do
 }
 
-int call_layout(const struct task *t, const struct buffers *b, const int64_t *dims, const uint64_t *address,
+// The value as the kernel gets it: a reference in double precision must not get a more exact one.
+static double rounded_value(const struct task_arg *a)
+{
+    uint64_t bits = 0;
+    if (!dtype_info(a->type)->is_float)
+        return a->value;
+    dtype_store(a->type, &bits, a->value);
+    return dtype_load(a->type, &bits);
+}
+
+int call_layout(const struct task *t, const struct buffers *b, const int64_t *dims, const uint64_t *address, bool real,
                 struct call_args *out, struct err *e)
 {
     *out = (struct call_args){0};
@@ -141,7 +151,7 @@ int call_layout(const struct task *t, const struct buffers *b, const int64_t *di
         if (a->dir == ARG_DIM)
             r = put_value(&s, a->type, (double)dims[a->dim], dims[a->dim]);
         else if (a->dir == ARG_VAL)
-            r = put_value(&s, a->type, a->value, (int64_t)a->value);
+            r = put_value(&s, real && dtype_info(a->type)->is_float ? DT_F64 : a->type, rounded_value(a), (int64_t)a->value);
         else
             r = put_int(&s, address[buffer++]);
         if (r < 0)

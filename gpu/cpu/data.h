@@ -51,5 +51,6 @@ struct dataset *dataset_new(const struct task *t, const struct buffers *b, const
                             enum variant v);
 void dataset_free(struct dataset *d);
 // Lays out a call: buffers at the addresses given, dims and values by their types. -1: too many arguments.
-int call_layout(const struct task *t, const struct buffers *b, const int64_t *dims, const uint64_t *address,
+// real: for a reference, to which every floating-point value is passed as double.
+int call_layout(const struct task *t, const struct buffers *b, const int64_t *dims, const uint64_t *address, bool real,
                 struct call_args *out, struct err *e);

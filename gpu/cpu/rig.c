@@ -88,7 +88,7 @@ bool rig_prepare(struct rig *r, int side, struct fault *f)
         c->touch[i] = (struct touch){address[i], r->arena.buffer[i].bytes, a->dir != ARG_IN, 0};
     }
     struct err e = {0};
-    if (call_layout(r->task, r->buffers, r->shape->shape->dims, address, &c->args, &e) < 0)
+    if (call_layout(r->task, r->buffers, r->shape->shape->dims, address, r->real, &c->args, &e) < 0)
         return fault_set(f, STATUS_TROUBLE, "%s", e.msg);
     c->touches = (uint32_t)r->buffers->n;
     c->condition = r->condition;
