@@ -34,7 +34,7 @@ CPU_C    := $(call find_c,gpu/cpu)
 CUDA_C   := $(call find_c,gpu/cuda)
 UNIT_C   := $(call find_c,tests/unit)
 
-PROGRAMS := $(BUILD)/ksmith $(if $(CPU_C),$(BUILD)/ksmith-cpu) $(if $(CUDA_C),$(BUILD)/ksmith-cuda)
+PROGRAMS := $(BUILD)/ksmith $(if $(CPU_C),$(BUILD)/ksmith-cpu) $(if $(wildcard gpu/cuda/main.c),$(BUILD)/ksmith-cuda)
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_C))
 
 .PHONY: man all deps demo test bench crash test-servers gpu-test install bundle lint format clean units
@@ -55,17 +55,21 @@ $(BUILD)/libcpu.a: $(call obj,$(GPU_C) $(filter-out gpu/cpu/main.c,$(CPU_C)))
 	@rm -f $@
 	$(Q)ar rcs $@ $^
 
+$(BUILD)/libcuda.a: $(call obj,$(filter-out gpu/cuda/main.c,$(CUDA_C)))
+	@rm -f $@
+	$(Q)ar rcs $@ $^
+
 $(BUILD)/ksmith: $(call obj,engine/main.c) $(BUILD)/libks.a $(BUILD)/libbase.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(KSFLAGS) $(CFLAGS) $^ -o $@ $(LIBS)
 $(BUILD)/ksmith-cpu: $(call obj,gpu/cpu/main.c) $(BUILD)/libcpu.a $(BUILD)/libbase.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(KSFLAGS) $(CFLAGS) $^ -o $@ $(WLIBS)
-$(BUILD)/ksmith-cuda: $(call obj,$(CUDA_C) $(GPU_C)) $(BUILD)/libbase.a
+$(BUILD)/ksmith-cuda: $(call obj,gpu/cuda/main.c) $(BUILD)/libcuda.a $(BUILD)/libcpu.a $(BUILD)/libbase.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(KSFLAGS) $(CFLAGS) $^ -o $@ $(WLIBS)
 
-$(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libks.a $(if $(CPU_C),$(BUILD)/libcpu.a) $(BUILD)/libbase.a
+$(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libks.a $(if $(CPU_C),$(BUILD)/libcpu.a) $(if $(CUDA_C),$(BUILD)/libcuda.a) $(BUILD)/libbase.a
 	$(call say,UNIT,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(KSFLAGS) -Itests/unit $(CFLAGS) -MMD -MP $< -o $@ -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS) -lpthread
