@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PRECISION_FACTOR = 30 };
+enum { PRECISION_FACTOR = 30, ROUNDS = 4 };
 
 static const enum placement places[] = {PLACE_RANDOM, PLACE_END, PLACE_START};
 
@@ -44,13 +44,13 @@ static void name_shape(const struct shape_data *s, const char *extra, struct fau
     str_free(&text);
 }
 
-// The same contents twice give the same bits.
+// The same contents give the same bits, wherever the buffers lie.
 static bool deterministic(struct judge *j, struct rig *r, struct shape_data *s, struct fault *f)
 {
     struct dataset *d = s->sets.v[0];
     char *first[MAX_BUFFERS] = {0};
     bool ok = true;
-    for (int round = 0; round < 2 && ok; round++) {
+    for (int round = 0; round < ROUNDS && ok; round++) {
         rig_place(r, s, PLACE_RANDOM, 64);
         ok = rig_run(r, 0, d, judge_limit(s), NULL, NULL, f);
         for (int i = 0; i < j->buffers.n && ok; i++) {
