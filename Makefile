@@ -86,7 +86,9 @@ test: deps
 	@$(MAKE) --no-print-directory -j2 all units
 	@BUILD=$(BUILD) tests/run
 
-bench: all
+$(BUILD)/bench_replay: tests/bench_replay.c $(BUILD)/libks.a $(BUILD)/libbase.a
+	$(Q)$(CC) $(KSFLAGS) $(CFLAGS) $^ -o $@ $(LIBS)
+bench: all $(BUILD)/bench_replay
 	@BUILD=$(BUILD) tests/bench.sh
 crash: all units
 	@BUILD=$(BUILD) tests/crash/run
