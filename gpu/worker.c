@@ -160,8 +160,8 @@ static void answer(const struct worker_verb *verbs, size_t n, void *user, const 
     }
     struct err e = {0};
     if (json_str(request, "why"))
-        err_set(&e, ERR_USAGE, "Send one JSON object a line; see ksmith-worker(7).", "cannot read the request: %s",
-                json_str(request, "why"));
+        err_set(&e, ERR_USAGE, "Send one JSON object a line; see ksmith-worker(7).",
+                "cannot read the request: %s", json_str(request, "why"));
     else
         err_set(&e, ERR_USAGE, "See ksmith-worker(7).", "unknown request \"%s\"", op);
     worker_error(&e);

@@ -1,6 +1,7 @@
-// What every worker shares: the protocol loop. Requests are JSON lines on standard input, answers JSON lines on
-// what was standard output; descriptors 1 and 2 then both lead to the log, so that nothing that is printed can be
-// taken for an answer. A thread of its own reads, so that "cancel" and the end of input are noticed at any time.
+// What every worker shares: the protocol loop. Requests are JSON lines on standard input, answers JSON lines
+// on what was standard output; descriptors 1 and 2 then both lead to the log, so that nothing that is printed
+// can be taken for an answer. A thread of its own reads, so that "cancel" and the end of input are noticed at
+// any time.
 #pragma once
 #include "base/json.h"
 

@@ -34,8 +34,8 @@ void proc_kill(pid_t pid);
 // and counted as truncated) and at most timeout_ms of wall time.
 int proc_run(struct proc_spec *spec, struct str *out, size_t limit, int timeout_ms, struct proc_end *end,
              struct err *e);
-// Asked every 20 ms while proc_run waits, where set: true ends the child as if its time were over. For programs that
-// are told to stop from outside whatever they wait for.
+// Asked every 20 ms while proc_run waits, where set: true ends the child as if its time were over. For
+// programs that are told to stop from outside whatever they wait for.
 extern bool (*proc_interrupt)(void);
 // "exit status 1", "killed by signal 9 (Killed)", "stopped at its limit of 5 s"
 void proc_describe(const struct proc_end *end, struct str *out);

@@ -36,7 +36,8 @@ int args_id(const char *text, long *id, struct err *e)
     char *end;
     *id = strtol(digits, &end, 10);
     if (!isdigit((unsigned char)*digits) || *end || *id > INT_MAX)
-        return err_set(e, ERR_USAGE, "`ksmith ls` shows the numbers.", "%s is not the number of a candidate", text);
+        return err_set(e, ERR_USAGE, "`ksmith ls` shows the numbers.", "%s is not the number of a candidate",
+                       text);
     return 0;
 }
 
@@ -134,7 +135,8 @@ int args_parse(const struct cmd *cmd, int argc, char **argv, struct args *out, i
         return -1;
     if (out->npos < cmd->min || (cmd->max >= 0 && out->npos > cmd->max)) {
         char *hint = xasprintf("Usage: ksmith %s %s", cmd->name, cmd->args);
-        err_set(e, ERR_USAGE, hint, "%s: %s arguments", cmd->name, out->npos < cmd->min ? "too few" : "too many");
+        err_set(e, ERR_USAGE, hint, "%s: %s arguments", cmd->name,
+                out->npos < cmd->min ? "too few" : "too many");
         free(hint);
         return -1;
     }

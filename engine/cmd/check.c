@@ -48,7 +48,8 @@ static int report(const struct task *t, const json *opened, const json *ev)
 {
     printf("task %s: %s in %s\n", t->name, t->kernel_func, t->kernel_file);
     printf("machine: %s, %s%s%s\n", json_str_or(opened, "device", "?"), json_str_or(opened, "compiler", "?"),
-           json_bool(opened, "protected", true) ? "" : "; UNPROTECTED: ", json_bool(opened, "protected", true) ? "" : json_str_or(opened, "why", ""));
+           json_bool(opened, "protected", true) ? "" : "; UNPROTECTED: ",
+           json_bool(opened, "protected", true) ? "" : json_str_or(opened, "why", ""));
     print_shapes(json_get(ev, "shapes"));
     if (json_has(ev, "floor"))
         printf("identical code differs by up to %.2f %% here (A/A floor)\n", 100 * json_num(ev, "floor", 0));
@@ -71,7 +72,8 @@ static int run(struct args *a)
     char *baseline = NULL;
     if (task_load(a->dir, set, n, &t, &errors) < 0) {
         status = cmd_fail_list(&errors);
-    } else if (!(baseline = oneshot_baseline(&t, &e)) || !(o = oneshot_open(&t, set, n, args_flag(a, "trust"), &e))) {
+    } else if (!(baseline = oneshot_baseline(&t, &e)) ||
+               !(o = oneshot_open(&t, set, n, args_flag(a, "trust"), &e))) {
         status = cmd_fail(&e);
     } else {
         json *request = json_object();

@@ -1,12 +1,14 @@
 // The table of subcommands and the help made from it.
 #include "cmd/cmd.h"
 
-extern const struct cmd cmd_new, cmd_check, cmd_try, cmd_run, cmd_attach, cmd_ctl, cmd_ps, cmd_wait, cmd_ls, cmd_log,
-    cmd_show, cmd_diff, cmd_tree, cmd_funnel, cmd_rules, cmd_pick, cmd_doctor, cmd_gc, cmd_completion, cmd_engine;
+extern const struct cmd cmd_new, cmd_check, cmd_try, cmd_run, cmd_attach, cmd_ctl, cmd_ps, cmd_wait, cmd_ls,
+    cmd_log, cmd_show, cmd_diff, cmd_tree, cmd_funnel, cmd_rules, cmd_pick, cmd_doctor, cmd_gc,
+    cmd_completion, cmd_engine;
 
 const struct cmd *const cmds[] = {
-    &cmd_pick, &cmd_new,  &cmd_check, &cmd_try,    &cmd_run,   &cmd_attach, &cmd_ctl,    &cmd_ps, &cmd_wait,       &cmd_ls,
-    &cmd_show, &cmd_diff,  &cmd_tree,   &cmd_log,   &cmd_funnel, &cmd_doctor, &cmd_gc, &cmd_completion, &cmd_engine,
+    &cmd_pick,   &cmd_new,    &cmd_check, &cmd_try,        &cmd_run,    &cmd_attach, &cmd_ctl,
+    &cmd_ps,     &cmd_wait,   &cmd_ls,    &cmd_show,       &cmd_diff,   &cmd_tree,   &cmd_log,
+    &cmd_funnel, &cmd_doctor, &cmd_gc,    &cmd_completion, &cmd_engine,
 };
 const size_t cmds_n = countof(cmds);
 
@@ -55,5 +57,7 @@ void cmd_help_all(FILE *f)
             if (str_eq(cmds[i]->group, groups[g]))
                 fprintf(f, "  %-11s %s\n", cmds[i]->name, cmds[i]->help);
     }
-    fputs("\nDIR is a session's folder; without it the nearest one upwards. `ksmith VERB --help` tells more.\n", f);
+    fputs(
+        "\nDIR is a session's folder; without it the nearest one upwards. `ksmith VERB --help` tells more.\n",
+        f);
 }

@@ -1,5 +1,5 @@
-// The command line: ksmith VERB [DIR] ARGS. A subcommand is one file that defines one struct cmd; the table in cmd.c is
-// what dispatch, --help, completion and the man page's list are made from.
+// The command line: ksmith VERB [DIR] ARGS. A subcommand is one file that defines one struct cmd; the table
+// in cmd.c is what dispatch, --help, completion and the man page's list are made from.
 #pragma once
 #include "base/err.h"
 #include "base/str.h"
@@ -16,26 +16,26 @@ struct opt {
 
 struct cmd {
     const char *name;
-    const char *args;        // "[DIR] ID", for usage lines
-    const char *help;        // one line
-    const char *more;        // a paragraph or examples for `ksmith VERB --help`; may be NULL
-    const char *group;       // heading in `ksmith --help`; NULL hides it
-    int min, max;            // positional arguments after DIR; max -1: any number
-    bool takes_dir;          // an optional session folder comes first
-    const struct opt *opts;  // ended by an entry without name; may be NULL
-    const char *complete;    // what positional arguments are: "id", "session", "verb", "file"
+    const char *args;           // "[DIR] ID", for usage lines
+    const char *help;           // one line
+    const char *more;           // a paragraph or examples for `ksmith VERB --help`; may be NULL
+    const char *group;          // heading in `ksmith --help`; NULL hides it
+    int min, max;               // positional arguments after DIR; max -1: any number
+    bool takes_dir;             // an optional session folder comes first
+    const struct opt *opts;     // ended by an entry without name; may be NULL
+    const char *complete;       // what positional arguments are: "id", "session", "verb", "file"
     int (*run)(struct args *a); // the exit status
 };
 
 struct args {
     const struct cmd *cmd;
-    char *dir;        // the session's folder where takes_dir, absolute
-    char **pos;       // positional arguments without DIR
+    char *dir;  // the session's folder where takes_dir, absolute
+    char **pos; // positional arguments without DIR
     int npos;
     struct given {
         const struct opt *opt;
         char *value;
-    } *given;
+    } * given;
     int ngiven;
 };
 
@@ -60,7 +60,19 @@ void args_free(struct args *a);
 void cmd_help(const struct cmd *cmd, FILE *f);
 void cmd_help_all(FILE *f);
 
-#define OPT_SET {"set", "KEY=VALUE", "override a key of task.ini or the config for this call; may be repeated"}
-#define OPT_JSON {"json", NULL, "one JSON object a line, for programs"}
-#define OPT_TRUST {"trust", NULL, "commands of this session's folder may run, and models' candidates without a sandbox"}
-#define OPT_END {0}
+#define OPT_SET                                                                                       \
+    {                                                                                                 \
+        "set", "KEY=VALUE", "override a key of task.ini or the config for this call; may be repeated" \
+    }
+#define OPT_JSON                                             \
+    {                                                        \
+        "json", NULL, "one JSON object a line, for programs" \
+    }
+#define OPT_TRUST                                                                                            \
+    {                                                                                                        \
+        "trust", NULL, "commands of this session's folder may run, and models' candidates without a sandbox" \
+    }
+#define OPT_END \
+    {           \
+        0       \
+    }

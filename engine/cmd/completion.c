@@ -23,14 +23,19 @@ static void bash(void)
         if (!cmds[i]->group)
             continue;
         opts_of(cmds[i], &opts);
-        printf("    %s)\n        case $cur in -*) COMPREPLY=($(compgen -W \"%s\" -- \"$cur\")); return;; esac", cmds[i]->name,
-               str_c(&opts));
+        printf(
+            "    %s)\n        case $cur in -*) COMPREPLY=($(compgen -W \"%s\" -- \"$cur\")); return;; esac",
+            cmds[i]->name, str_c(&opts));
         if (str_eq(cmds[i]->complete, "session"))
-            fputs("\n        COMPREPLY=($(compgen -W \"$(ksmith new 2>/dev/null | cut -d' ' -f1)\" -- \"$cur\"))", stdout);
+            fputs("\n        COMPREPLY=($(compgen -W \"$(ksmith new 2>/dev/null | cut -d' ' -f1)\" -- "
+                  "\"$cur\"))",
+                  stdout);
         else if (str_eq(cmds[i]->complete, "id"))
-            fputs("\n        COMPREPLY=($(compgen -W \"$(ksmith ls --ids 2>/dev/null)\" -- \"$cur\"))", stdout);
+            fputs("\n        COMPREPLY=($(compgen -W \"$(ksmith ls --ids 2>/dev/null)\" -- \"$cur\"))",
+                  stdout);
         else if (str_eq(cmds[i]->complete, "steer"))
-            fputs("\n        COMPREPLY=($(compgen -W \"$(ksmith ctl --verbs 2>/dev/null)\" -- \"$cur\"))", stdout);
+            fputs("\n        COMPREPLY=($(compgen -W \"$(ksmith ctl --verbs 2>/dev/null)\" -- \"$cur\"))",
+                  stdout);
         puts("\n        COMPREPLY+=($(compgen -f -- \"$cur\"));;");
         str_free(&opts);
     }
@@ -101,7 +106,8 @@ static void man_steering(void)
 {
     puts(".Bl -tag -width indent");
     for (size_t i = 0; i < steer_verbs_n; i++) {
-        printf(".It Ic %s%s%s\n", steer_verbs[i].name, *steer_verbs[i].args ? " Ar " : "", steer_verbs[i].args);
+        printf(".It Ic %s%s%s\n", steer_verbs[i].name, *steer_verbs[i].args ? " Ar " : "",
+               steer_verbs[i].args);
         roff(steer_verbs[i].help);
         puts("");
     }

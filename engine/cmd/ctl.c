@@ -1,4 +1,5 @@
-// ksmith ctl: one steering command from a script. A session without an engine gets one for the moment it takes.
+// ksmith ctl: one steering command from a script. A session without an engine gets one for the moment it
+// takes.
 #include "base/io.h"
 #include "base/proc.h"
 #include "cmd/cmd.h"
@@ -95,8 +96,8 @@ static int answer(const json *reply)
         putchar('\n');
         return 0;
     }
-    err_set(&e, json_int(reply, "status", 1) == 2 ? ERR_USAGE : ERR_FAIL, json_str_or(reply, "hint", ""), "%s",
-            json_str_or(reply, "msg", "refused"));
+    err_set(&e, json_int(reply, "status", 1) == 2 ? ERR_USAGE : ERR_FAIL, json_str_or(reply, "hint", ""),
+            "%s", json_str_or(reply, "msg", "refused"));
     return cmd_fail(&e);
 }
 
@@ -105,14 +106,15 @@ static int no_engine(const struct args *a)
     struct err e = {0};
     struct session_holder h;
     if (session_holder(a->dir, &h) && !h.here)
-        err_set(&e, ERR_FAIL, "Steer it from a login on that machine.", "the engine of this session runs on %s (process %ld)", h.host,
-                h.pid);
+        err_set(&e, ERR_FAIL, "Steer it from a login on that machine.",
+                "the engine of this session runs on %s (process %ld)", h.host, h.pid);
     else
         err_set(&e, ERR_FAIL, "`ksmith run --detach` starts it.", "no engine runs this session");
     return cmd_fail(&e);
 }
 
-// A session that does not search gets an engine for the moment that steering takes. What only a search can do is refused.
+// A session that does not search gets an engine for the moment that steering takes. What only a search can do
+// is refused.
 static bool serve(const struct args *a, struct err *e)
 {
     static const char *const searching[] = {"step", "stop", "pause", "resume", "remeasure", "breed"};
@@ -135,9 +137,12 @@ static int run(struct args *a)
     if (args_flag(a, "verbs"))
         return list_verbs();
     if (a->npos == 0)
-        return cmd_fail((err_set(&e, ERR_USAGE, "`ksmith ctl --help` lists them.", "ctl needs a command"), &e));
+        return cmd_fail(
+            (err_set(&e, ERR_USAGE, "`ksmith ctl --help` lists them.", "ctl needs a command"), &e));
     if (!steer_find(a->pos[0]))
-        return cmd_fail((err_set(&e, ERR_USAGE, "`ksmith ctl --verbs` lists them.", "%s is not a steering command", a->pos[0]), &e));
+        return cmd_fail((err_set(&e, ERR_USAGE, "`ksmith ctl --verbs` lists them.",
+                                 "%s is not a steering command", a->pos[0]),
+                         &e));
     json *o = request_of(a, &e);
     if (!o)
         return cmd_fail(&e);

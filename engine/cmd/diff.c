@@ -68,7 +68,8 @@ static int show(struct args *a, struct session *s, struct err *e)
     if (a->npos > 1)
         from = show_find(st, a->pos[0], e);
     else
-        from = args_flag(a, "parent") && to->nparents ? state_candidate(st, to->parents[0]) : state_candidate(st, 0);
+        from = args_flag(a, "parent") && to->nparents ? state_candidate(st, to->parents[0])
+                                                      : state_candidate(st, 0);
     if (!from)
         return cmd_fail(e);
     char *old = show_source(s, from, e), *new = old ? show_source(s, to, e) : NULL;

@@ -1,5 +1,5 @@
-// ksmith doctor: what this machine has, and which protections really hold here, each proven by trying to break it. The
-// workers do the trying (`ksmith-cpu --probe`); this prints what they found.
+// ksmith doctor: what this machine has, and which protections really hold here, each proven by trying to
+// break it. The workers do the trying (`ksmith-cpu --probe`); this prints what they found.
 #include "base/io.h"
 #include "base/json.h"
 #include "base/proc.h"
@@ -24,7 +24,8 @@ static bool show(const json *o, bool as_json, bool colour)
         puts(str_c(&s));
         str_free(&s);
     } else {
-        printf("  %s  %-28s %s\n", mark(o, colour), json_str_or(o, "name", "?"), json_str_or(o, "detail", ""));
+        printf("  %s  %-28s %s\n", mark(o, colour), json_str_or(o, "name", "?"),
+               json_str_or(o, "detail", ""));
         const char *remedy = json_str(o, "remedy");
         if (remedy && *remedy && !json_bool(o, "holds", true))
             printf("       %-28s -> %s\n", "", remedy);

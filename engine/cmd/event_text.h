@@ -6,6 +6,7 @@
 
 // s is the state after the event was folded. Prints nothing for events that only keep books.
 void event_print(const struct state *s, const json *event, double t, FILE *f);
-// Reads a session's lines from the reader's place on, folds each into s and hands it to tell; -1 on a bad line.
+// Reads a session's lines from the reader's place on, folds each into s and hands it to tell; -1 on a bad
+// line.
 typedef void event_tell(void *user, const struct journal_line *line);
 int event_follow(struct journal_reader *r, struct state *s, event_tell *tell, void *user, struct err *e);

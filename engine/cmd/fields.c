@@ -4,8 +4,29 @@
 
 #include <math.h>
 
-enum field { F_ID, F_STATE, F_STATUS, F_STAGE, F_SPEEDUP, F_GAIN, F_OP, F_PROPOSER, F_MODEL, F_ISLAND, F_GENERATION, F_ITERATION,
-             F_PARENT, F_CELL, F_ACCEPTED, F_PINNED, F_SUBJECT, F_REASON, F_NOTE, F_TAGS, F_SECONDS };
+enum field {
+    F_ID,
+    F_STATE,
+    F_STATUS,
+    F_STAGE,
+    F_SPEEDUP,
+    F_GAIN,
+    F_OP,
+    F_PROPOSER,
+    F_MODEL,
+    F_ISLAND,
+    F_GENERATION,
+    F_ITERATION,
+    F_PARENT,
+    F_CELL,
+    F_ACCEPTED,
+    F_PINNED,
+    F_SUBJECT,
+    F_REASON,
+    F_NOTE,
+    F_TAGS,
+    F_SECONDS
+};
 
 const struct filter_field cand_fields[] = {
     [F_ID] = {"id", false, "number"},

@@ -51,7 +51,8 @@ static void draw_bar(struct follower *f)
         return;
     ioctl(STDOUT_FILENO, TIOCGWINSZ, &w);
     double spent = json_num(f->status, "spent_s", 0), left = json_num(f->status, "left_s", -1);
-    double of = json_num(f->status, "of", 0), tried = (double)(s->iterations - 1), part = of > 0 ? tried / of : 0;
+    double of = json_num(f->status, "of", 0), tried = (double)(s->iterations - 1),
+           part = of > 0 ? tried / of : 0;
     if (left >= 0 && spent + left > 0)
         part = fmax(part, spent / (spent + left));
     struct str line = {0};
@@ -169,15 +170,19 @@ static int result(struct follower *f)
         return ERR_FAIL;
     }
     if (!s->stopped) {
-        puts(f->interrupted ? "The engine runs on; `ksmith attach` follows it again, `ksmith ctl stop` ends it."
-                            : "The engine ended without a word: see .ksmith/engine.log; `ksmith run` goes on from the journal.");
+        puts(f->interrupted
+                 ? "The engine runs on; `ksmith attach` follows it again, `ksmith ctl stop` ends it."
+                 : "The engine ended without a word: see .ksmith/engine.log; `ksmith run` goes on from the "
+                   "journal.");
         return f->interrupted ? 0 : ERR_FAIL;
     }
     if (c && c->id > 0) {
         show_speedup(speed, sizeof speed, c->speedup);
-        printf("champion: %lld, %s over the baseline, commit %.10s\n", (long long)c->id, speed, c->commit ? c->commit : "-");
+        printf("champion: %lld, %s over the baseline, commit %.10s\n", (long long)c->id, speed,
+               c->commit ? c->commit : "-");
     } else if (c) {
-        printf("no improvement: none of %lld candidates was proven faster than the baseline; nothing was committed\n",
+        printf("no improvement: none of %lld candidates was proven faster than the baseline; nothing was "
+               "committed\n",
                (long long)(s->iterations - 1));
     }
     return str_eq(s->stop_reason, "error") ? ERR_FAIL : 0;

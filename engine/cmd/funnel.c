@@ -31,8 +31,8 @@ static void print_bins(const bins *b, int64_t total)
 {
     printf("%6s %6s  %-14s %-10s %s\n", "n", "share", "status", "stage", "for example");
     for (size_t i = 0; i < b->n; i++) {
-        printf("%6lld %5.1f%%  %-14s %-10s ", (long long)b->v[i].n, 100.0 * (double)b->v[i].n / (double)total, b->v[i].status,
-               *b->v[i].stage ? b->v[i].stage : "-");
+        printf("%6lld %5.1f%%  %-14s %-10s ", (long long)b->v[i].n, 100.0 * (double)b->v[i].n / (double)total,
+               b->v[i].status, *b->v[i].stage ? b->v[i].stage : "-");
         struct str why = {0};
         str_add(&why, b->v[i].reason);
         if (why.len > 80)
@@ -94,7 +94,8 @@ static int run(struct args *a)
     if (args_flag(a, "json")) {
         print_json(&b, &s.state);
     } else {
-        printf("%lld candidates, %lld accepted\n", (long long)total, (long long)(s.state.accepted.n ? s.state.accepted.n - 1 : 0));
+        printf("%lld candidates, %lld accepted\n", (long long)total,
+               (long long)(s.state.accepted.n ? s.state.accepted.n - 1 : 0));
         if (total)
             print_bins(&b, total);
         print_ops(&s.state);

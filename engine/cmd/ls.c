@@ -21,7 +21,8 @@ static int list(struct args *a, struct session *s, const struct filter *f)
     long best = strtol(args_value(a, "best", "0"), NULL, 10);
     for (size_t i = 0; i < st->c.n; i++) {
         struct cand_view v = {st, &st->c.v[i]};
-        if ((!f || filter_match(f, cand_field, &v)) && (best <= 0 || (v.cand->speedup.value > 0 && population_alive(v.cand))))
+        if ((!f || filter_match(f, cand_field, &v)) &&
+            (best <= 0 || (v.cand->speedup.value > 0 && population_alive(v.cand))))
             vec_push(&rows, v.cand);
     }
     if (best > 0 && rows.n) {
@@ -53,7 +54,8 @@ static int run(struct args *a)
     struct err e = {0};
     struct filter *f = NULL;
     const char *text = args_value(a, "filter", NULL);
-    if ((text && filter_parse(text, cand_fields, cand_fields_n, &f, &e) < 0) || session_open(&s, a->dir, SESSION_READ, &e) < 0) {
+    if ((text && filter_parse(text, cand_fields, cand_fields_n, &f, &e) < 0) ||
+        session_open(&s, a->dir, SESSION_READ, &e) < 0) {
         filter_free(f);
         return cmd_fail(&e);
     }

@@ -34,8 +34,8 @@ static int list(const char *root, const strings *names)
         struct task t;
         err_list errors = {0};
         if (task_load(dir, NULL, 0, &t, &errors) == 0) {
-            printf("%-14s %-5s %s:%s, shapes", names->v[i], t.backend == BACKEND_CUDA ? "cuda" : "cpu", t.kernel_file,
-                   t.kernel_func);
+            printf("%-14s %-5s %s:%s, shapes", names->v[i], t.backend == BACKEND_CUDA ? "cuda" : "cpu",
+                   t.kernel_file, t.kernel_func);
             for (size_t s = 0; s < t.shapes.n; s++)
                 if (t.shapes.v[s].bench)
                     printf(" %s", t.shapes.v[s].name);
@@ -68,7 +68,8 @@ static int copy(const char *root, const strings *names, const char *name, const 
     free(task);
     if (r < 0)
         return cmd_fail(&e);
-    printf("%s is ready: `ksmith check %s` proves the task, `ksmith run %s` starts the search.\n", to, to, to);
+    printf("%s is ready: `ksmith check %s` proves the task, `ksmith run %s` starts the search.\n", to, to,
+           to);
     return 0;
 }
 

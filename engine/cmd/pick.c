@@ -1,5 +1,6 @@
-// ksmith pick: brings one kernel into a project as one clean commit on a new branch. Nothing in the work tree or the index is
-// touched: the commit is made beside them. ksmith's own comments are stripped, and what they meant is said in the message.
+// ksmith pick: brings one kernel into a project as one clean commit on a new branch. Nothing in the work tree
+// or the index is touched: the commit is made beside them. ksmith's own comments are stripped, and what they
+// meant is said in the message.
 #include "base/io.h"
 #include "base/proc.h"
 #include "base/task.h"
@@ -16,16 +17,17 @@ struct pick {
     struct task task;
     struct session session;
     const struct candidate *c;
-    char *project;  // top of the project's work tree
-    char *path;     // of the kernel file in it
-    char *source;   // of the candidate
+    char *project;         // top of the project's work tree
+    char *path;            // of the kernel file in it
+    char *source;          // of the candidate
     struct str text, said; // stripped, and what the annotations meant
     struct str message;
     char branch[64], commit[41];
 };
 
 // Runs git in the project; the first line of its output in out.
-static int git(const struct pick *p, const char *const *args, const char *const *env, int in, struct str *out, struct err *e)
+static int git(const struct pick *p, const char *const *args, const char *const *env, int in, struct str *out,
+               struct err *e)
 {
     VEC(const char *) argv = {0};
     vec_push(&argv, "git");
@@ -65,7 +67,11 @@ static int find_project(struct pick *p, const char *into, struct err *e)
     int r = GIT(p, &found, e, "ls-files", glob);
     free(glob);
     if (r == 0 && (!found.len || strchr(found.s, '\n')))
-        r = err_set(e, ERR_USAGE, "Use git cherry-pick with the branch pick-N of .ksmith/lineage.git instead.", "%s in %s", found.len ? "several files are called like the kernel" : "no committed file is called like the kernel", p->project);
+        r = err_set(e, ERR_USAGE,
+                    "Use git cherry-pick with the branch pick-N of .ksmith/lineage.git instead.", "%s in %s",
+                    found.len ? "several files are called like the kernel"
+                              : "no committed file is called like the kernel",
+                    p->project);
     p->path = r == 0 ? str_steal(&found) : NULL;
     str_free(&found);
     return r;
@@ -79,8 +85,10 @@ static int check_base(struct pick *p, struct err *e)
     int r = GIT(p, &blob, e, "rev-parse", spec);
     candidate_blob(state_candidate(&p->session.state, 0), base);
     if (r == 0 && !str_eq(str_c(&blob), base))
-        r = err_set(e, ERR_FAIL, "Fetch the branch pick-N from .ksmith/lineage.git and cherry-pick it: git merges the two.",
-                    "%s has changed since the session began", p->path);
+        r = err_set(
+            e, ERR_FAIL,
+            "Fetch the branch pick-N from .ksmith/lineage.git and cherry-pick it: git merges the two.",
+            "%s has changed since the session began", p->path);
     free(spec);
     str_free(&blob);
     return r;
@@ -91,7 +99,8 @@ static void write_message(struct pick *p, const char *timing)
     char speed[64];
     show_speedup(speed, sizeof speed, p->c->speedup);
     str_addf(&p->message, "%s: faster %s (%s)\n\n", p->task.name, p->task.kernel_func, speed);
-    str_addf(&p->message, "Measured by ksmith against the kernel before it, candidate %lld of its session.\n", (long long)p->c->id);
+    str_addf(&p->message, "Measured by ksmith against the kernel before it, candidate %lld of its session.\n",
+             (long long)p->c->id);
     if (timing)
         str_addf(&p->message, "As this project compiles it (%s).\n", timing);
     if (p->said.len) {
@@ -126,10 +135,12 @@ static int time_again(struct pick *p, struct str *words, struct err *e)
     v = ready ? oneshot_ask(o, ask, "verdict", NULL, NULL, e) : NULL;
     int r = v ? 0 : -1;
     if (v && !str_eq(json_str(v, "status"), "ok"))
-        r = err_set(e, ERR_FAIL, "Its flags matter: see `ksmith show`.", "without the session's flags it is %s: %s",
-                    json_str_or(v, "status", "?"), json_str_or(v, "reason", ""));
+        r = err_set(e, ERR_FAIL, "Its flags matter: see `ksmith show`.",
+                    "without the session's flags it is %s: %s", json_str_or(v, "status", "?"),
+                    json_str_or(v, "reason", ""));
     else if (v)
-        str_addf(words, "%.2fx, interval %.2f to %.2f", json_num(v, "gain", 0), json_num(v, "low", 0), json_num(v, "high", 0));
+        str_addf(words, "%.2fx, interval %.2f to %.2f", json_num(v, "gain", 0), json_num(v, "low", 0),
+                 json_num(v, "high", 0));
     oneshot_close(o);
     free(baseline);
     json_free(pre);
@@ -206,7 +217,8 @@ static int verify(struct pick *p, struct err *e)
         r = proc_run(&spec, &out, 1 << 20, 3600000, &end, e);
     if (r == 0 && end.status != 0) {
         show_block(str_c(&out), out.len, "  | ", stderr);
-        r = err_set(e, ERR_FAIL, "The branch was not kept.", "the project's own tests fail with this kernel (%s)", p->task.verify);
+        r = err_set(e, ERR_FAIL, "The branch was not kept.",
+                    "the project's own tests fail with this kernel (%s)", p->task.verify);
     }
     struct str ignored = {0};
     GIT(p, &ignored, NULL, "worktree", "remove", "--force", tree);
@@ -230,7 +242,8 @@ static int pick(struct pick *p, struct err *e)
         return err_set(e, ERR_USAGE, "Pick a correct, living candidate.", "%lld is %s", (long long)p->c->id,
                        show_word(&p->session.state, p->c));
     if (p->task.verify && !args_flag(p->a, "trust"))
-        return err_set(e, ERR_USAGE, "Read it, then run again with --trust.", "the task wants to run: %s", p->task.verify);
+        return err_set(e, ERR_USAGE, "Read it, then run again with --trust.", "the task wants to run: %s",
+                       p->task.verify);
     snprintf(p->branch, sizeof p->branch, "ksmith/%.30s-%lld", p->task.name, (long long)p->c->id);
     if (find_project(p, args_value(p->a, "into", "."), e) < 0 || check_base(p, e) < 0)
         return -1;
@@ -246,9 +259,9 @@ static int pick(struct pick *p, struct err *e)
     if (r == 0 && p->task.verify)
         r = verify(p, e);
     if (r == 0)
-        printf("branch %s: commit %.10s changes %s\n%s%s%smerge it with: git -C %s merge %s\n", p->branch, p->commit, p->path,
-               timing.len ? "as the project compiles it: " : "", timing.len ? str_c(&timing) : "", timing.len ? "\n" : "", p->project,
-               p->branch);
+        printf("branch %s: commit %.10s changes %s\n%s%s%smerge it with: git -C %s merge %s\n", p->branch,
+               p->commit, p->path, timing.len ? "as the project compiles it: " : "",
+               timing.len ? str_c(&timing) : "", timing.len ? "\n" : "", p->project, p->branch);
     str_free(&timing);
     return r;
 }
@@ -278,16 +291,18 @@ static int run(struct args *a)
     return status;
 }
 
-static const struct opt opts[] = {{"into", "PROJECT", "a folder of the project's git work tree; the current one by default"},
-                                  {"untimed", NULL, "do not time it again as the project compiles it"},
-                                  OPT_TRUST,
-                                  OPT_END};
+static const struct opt opts[] = {
+    {"into", "PROJECT", "a folder of the project's git work tree; the current one by default"},
+    {"untimed", NULL, "do not time it again as the project compiles it"},
+    OPT_TRUST,
+    OPT_END};
 
 const struct cmd cmd_pick = {
     .name = "pick",
     .args = "[DIR] [ID] --into PROJECT",
     .help = "bring a kernel into a project as one commit on a new branch; the champion by default",
-    .more = "Neither the work tree nor the index is touched. The task's verify command runs in a checkout of its own, and\n"
+    .more = "Neither the work tree nor the index is touched. The task's verify command runs in a checkout of "
+            "its own, and\n"
             "the branch is kept only where it passes.",
     .group = "start",
     .max = 1,

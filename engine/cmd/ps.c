@@ -16,7 +16,8 @@ static void show(const json *o, bool as_json)
     }
     show_speedup(speed, sizeof speed, (struct ratio){json_num(o, "speedup", 0), 0, 0});
     printf("%7lld %-14.14s %6lld %10s %-10s ", (long long)json_int(o, "pid", 0), json_str_or(o, "name", "?"),
-           (long long)json_int(o, "iterations", 0), speed, json_bool(o, "paused", false) ? "paused" : json_str_or(o, "doing", ""));
+           (long long)json_int(o, "iterations", 0), speed,
+           json_bool(o, "paused", false) ? "paused" : json_str_or(o, "doing", ""));
     show_clean(json_str_or(o, "dir", ""), stdout);
     putchar('\n');
 }

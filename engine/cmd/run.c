@@ -1,10 +1,10 @@
 // ksmith run, attach and the hidden engine verb: the search in a process of its own, and windows on it.
+#include "cmd/run.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/task.h"
 #include "cmd/cmd.h"
 #include "cmd/follow.h"
-#include "cmd/run.h"
 #include "evolve/engine.h"
 #include "evolve/server.h"
 #include "evolve/worker.h"
@@ -63,7 +63,8 @@ int run_engine(const struct engine_options *o, struct err *e)
         char *message = text.len ? text.s + 1 : NULL, *hint = message ? strchr(message, '\n') : NULL;
         if (hint)
             *hint++ = 0;
-        r = err_set(e, text.len && text.s[0] == '2' ? ERR_USAGE : ERR_FAIL, hint ? hint : "See .ksmith/engine.log.", "%s",
+        r = err_set(e, text.len && text.s[0] == '2' ? ERR_USAGE : ERR_FAIL,
+                    hint ? hint : "See .ksmith/engine.log.", "%s",
                     message ? message : "the engine ended before it listened");
     }
     str_free(&text);
@@ -110,7 +111,12 @@ static int run(struct args *a)
     struct err e = {0};
     int status = check_task(a, set, n);
     if (status == 0) {
-        struct engine_options o = {.dir = a->dir, .overrides = set, .n_overrides = n, .trust = args_flag(a, "trust"), .replay = args_value(a, "replay", NULL), .ready_fd = -1};
+        struct engine_options o = {.dir = a->dir,
+                                   .overrides = set,
+                                   .n_overrides = n,
+                                   .trust = args_flag(a, "trust"),
+                                   .replay = args_value(a, "replay", NULL),
+                                   .ready_fd = -1};
         int r = run_engine(&o, &e);
         // An engine that only answers steering is gone in a moment.
         for (int i = 0; r < 0 && i < 20 && only_serves(a->dir); i++) {
@@ -131,8 +137,11 @@ static int run(struct args *a)
     return status;
 }
 
-#define OPT_REPLAY \
-    {"replay", "DIR", "ask no model: repeat the answers that the session DIR recorded, and judge them here"}
+#define OPT_REPLAY                                                                                \
+    {                                                                                             \
+        "replay", "DIR",                                                                          \
+            "ask no model: repeat the answers that the session DIR recorded, and judge them here" \
+    }
 
 static const struct opt run_opts[] = {
     {"headless", NULL, "only a bar on a terminal, plain lines in a pipe; Ctrl-C stops the search"},
@@ -172,7 +181,12 @@ static int engine(struct args *a)
 {
     size_t n;
     const char **set = args_values(a, "set", &n);
-    struct engine_options o = {.dir = a->dir, .overrides = set, .n_overrides = n, .trust = args_flag(a, "trust"), .replay = args_value(a, "replay", NULL), .ready_fd = -1};
+    struct engine_options o = {.dir = a->dir,
+                               .overrides = set,
+                               .n_overrides = n,
+                               .trust = args_flag(a, "trust"),
+                               .replay = args_value(a, "replay", NULL),
+                               .ready_fd = -1};
     int status = engine_run(&o);
     free(set);
     return status;

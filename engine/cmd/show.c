@@ -20,7 +20,8 @@ static void print_shapes(const struct state *st, const struct candidate *c)
         char time[32], gain[64];
         show_time(time, sizeof time, t->time_ns);
         show_speedup(gain, sizeof gain, (struct ratio){(double)t->gain, (double)t->low, (double)t->high});
-        printf("  %-12s %10s  %s over %lld\n", st->shapes.v[t->shape].name, time, gain, (long long)c->incumbent);
+        printf("  %-12s %10s  %s over %lld\n", st->shapes.v[t->shape].name, time, gain,
+               (long long)c->incumbent);
     }
 }
 
@@ -65,7 +66,8 @@ static void print_candidate(struct session *s, const struct candidate *c)
     }
     put_line("reason", c->reason);
     put_line("stage", c->stage);
-    snprintf(text, sizeof text, "%s by %s%s%s", c->op, c->proposer, c->model ? " " : "", c->model ? c->model : "");
+    snprintf(text, sizeof text, "%s by %s%s%s", c->op, c->proposer, c->model ? " " : "",
+             c->model ? c->model : "");
     put_line("operator", text);
     for (int i = 0; i < c->nparents; i++)
         printf("%-11s %lld\n", i ? "and" : "parent", (long long)c->parents[i]);

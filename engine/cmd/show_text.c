@@ -92,7 +92,8 @@ const char *show_word(const struct state *s, const struct candidate *c)
 
 void show_row_head(FILE *f)
 {
-    fprintf(f, "%5s %-13s %-26s %10s %-11s %-7s %s\n", "id", "state", "speedup", "time", "operator", "parent", "what");
+    fprintf(f, "%5s %-13s %-26s %10s %-11s %-7s %s\n", "id", "state", "speedup", "time", "operator", "parent",
+            "what");
 }
 
 static const char *what_of(const struct candidate *c)
@@ -111,8 +112,8 @@ void show_row(const struct state *s, const struct candidate *c, FILE *f)
         snprintf(parent, sizeof parent, "%lld,%lld", (long long)c->parents[0], (long long)c->parents[1]);
     else if (c->nparents)
         snprintf(parent, sizeof parent, "%lld", (long long)c->parents[0]);
-    fprintf(f, "%5lld %-13s %-26s %10s %-11.11s %-7s %s", (long long)c->id, show_word(s, c), speed, time, c->op, parent,
-            c->flags & CF_PINNED ? "[pinned] " : "");
+    fprintf(f, "%5lld %-13s %-26s %10s %-11.11s %-7s %s", (long long)c->id, show_word(s, c), speed, time,
+            c->op, parent, c->flags & CF_PINNED ? "[pinned] " : "");
     struct str what = {0};
     text_clean(&what, what_of(c), strlen(what_of(c)), TEXT_LINE);
     if (c->of >= 0)
@@ -258,8 +259,9 @@ const struct candidate *show_find(const struct state *s, const char *word, struc
         if (s->c.v[i].commit && str_starts(s->c.v[i].commit, word))
             c = &s->c.v[i];
     if (!c)
-        err_set(e, ERR_USAGE, s->c.n ? "`ksmith ls` shows the numbers; champion and baseline are names too."
-                                         : "This session has not run yet: `ksmith run`.",
+        err_set(e, ERR_USAGE,
+                s->c.n ? "`ksmith ls` shows the numbers; champion and baseline are names too."
+                       : "This session has not run yet: `ksmith run`.",
                 "%s is not a candidate of this session", word);
     return c;
 }

@@ -5,13 +5,14 @@
 
 #include <stdio.h>
 
-void show_time(char *out, size_t n, double ns);              // "5.30 ms"
-void show_speedup(char *out, size_t n, struct ratio r);      // "22.4x [22.1, 22.6]"
-void show_age(char *out, size_t n, double seconds);          // "4m", "2h"
-void show_json(const json *o);                               // one line on standard output
-void show_clean(const char *s, FILE *f);                     // one line of foreign text, made harmless
+void show_time(char *out, size_t n, double ns);         // "5.30 ms"
+void show_speedup(char *out, size_t n, struct ratio r); // "22.4x [22.1, 22.6]"
+void show_age(char *out, size_t n, double seconds);     // "4m", "2h"
+void show_json(const json *o);                          // one line on standard output
+void show_clean(const char *s, FILE *f);                // one line of foreign text, made harmless
 void show_block(const char *s, size_t n, const char *indent, FILE *f); // several lines
-// What a candidate is, in one word: "champion", "accepted", "archived", "killed", "quarantined" or its status.
+// What a candidate is, in one word: "champion", "accepted", "archived", "killed", "quarantined" or its
+// status.
 const char *show_word(const struct state *s, const struct candidate *c);
 // A row for listings, and its heading.
 void show_row_head(FILE *f);

@@ -31,8 +31,8 @@ static void print_node(struct tree *t, int64_t id, const char *branch)
     const struct candidate *c = state_candidate(t->s, id);
     char speed[64];
     show_speedup(speed, sizeof speed, c->speedup);
-    printf("%s%s%lld %s %s%s", str_c(&t->prefix), branch, (long long)id, show_word(t->s, c), c->speedup.value > 0 ? speed : "",
-           c->flags & CF_PINNED ? " [pinned]" : "");
+    printf("%s%s%lld %s %s%s", str_c(&t->prefix), branch, (long long)id, show_word(t->s, c),
+           c->speedup.value > 0 ? speed : "", c->flags & CF_PINNED ? " [pinned]" : "");
     if (c->nparents > 1)
         printf(" (also from %lld)", (long long)c->parents[1]);
     fputs("  ", stdout);

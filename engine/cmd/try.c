@@ -57,7 +57,8 @@ static json *judge(struct attempt *x, const char *text, struct err *e)
     if (p.result == PREPARE_REJECTED) {
         ev = rejected("rejected", str_c(&p.reason));
     } else {
-        json *flags = prepared_flags(&p), *base_flags = prepared_flags(&base), *request = with_source(text, flags);
+        json *flags = prepared_flags(&p), *base_flags = prepared_flags(&base),
+             *request = with_source(text, flags);
         json_put_str(request, "op", "judge");
         json_put_str(request, "by", "human");
         json_put_str(request, "until", "race");
@@ -92,7 +93,8 @@ static int once(struct attempt *x, const char *path)
     else
         show_verdict(ev, stdout);
     fflush(stdout);
-    bool ok = str_eq(json_str(ev, "status"), "ok") && (!args_flag(x->a, "faster") || json_bool(ev, "faster", false));
+    bool ok = str_eq(json_str(ev, "status"), "ok") &&
+              (!args_flag(x->a, "faster") || json_bool(ev, "faster", false));
     json_free(ev);
     return ok ? 0 : ERR_FAIL;
 }
@@ -100,7 +102,8 @@ static int once(struct attempt *x, const char *path)
 static int64_t stamp(const char *path)
 {
     struct stat st;
-    return stat(path, &st) < 0 ? 0 : (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec + st.st_size;
+    return stat(path, &st) < 0 ? 0
+                               : (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec + st.st_size;
 }
 
 static int watch(struct attempt *x, const char *path)
@@ -135,7 +138,8 @@ static int preflight(struct attempt *x, struct err *e)
     bool ok = json_bool(ev, "ok", false);
     const json *p = json_first(json_get(ev, "problems"));
     if (!ok)
-        err_set(e, ERR_FAIL, "`ksmith check` shows all.", "the task is not sound: %s", json_str_or(p, "msg", "?"));
+        err_set(e, ERR_FAIL, "`ksmith check` shows all.", "the task is not sound: %s",
+                json_str_or(p, "msg", "?"));
     json_free(ev);
     return ok ? 0 : -1;
 }
@@ -151,8 +155,10 @@ static int run(struct args *a)
     if (task_load(a->dir, set, n, &x.t, &errors) < 0)
         status = cmd_fail_list(&errors);
     else if (!io_exists(a->pos[0]))
-        status = cmd_fail((err_set(&e, ERR_USAGE, "Name a whole kernel file.", "there is no file %s", a->pos[0]), &e));
-    else if (!(x.baseline = oneshot_baseline(&x.t, &e)) || !(x.o = oneshot_open(&x.t, set, n, args_flag(a, "trust"), &e)) || preflight(&x, &e) < 0)
+        status = cmd_fail(
+            (err_set(&e, ERR_USAGE, "Name a whole kernel file.", "there is no file %s", a->pos[0]), &e));
+    else if (!(x.baseline = oneshot_baseline(&x.t, &e)) ||
+             !(x.o = oneshot_open(&x.t, set, n, args_flag(a, "trust"), &e)) || preflight(&x, &e) < 0)
         status = cmd_fail(&e);
     else
         status = args_flag(a, "watch") ? watch(&x, a->pos[0]) : once(&x, a->pos[0]);

@@ -10,7 +10,17 @@
 
 static const int64_t GRACE_NS = 3000000000;
 
-enum { W_SPEEDUP, W_CHAMPION, W_ITERATIONS, W_EVALUATIONS, W_ACCEPTED, W_SECONDS, W_STOPPED, W_PAUSED, W_QUARANTINED };
+enum {
+    W_SPEEDUP,
+    W_CHAMPION,
+    W_ITERATIONS,
+    W_EVALUATIONS,
+    W_ACCEPTED,
+    W_SECONDS,
+    W_STOPPED,
+    W_PAUSED,
+    W_QUARANTINED
+};
 
 static const struct filter_field fields[] = {
     [W_SPEEDUP] = {"speedup", false, "of the champion over the baseline"},
@@ -37,10 +47,15 @@ static struct filter_value get(const void *thing, int field)
     double quarantined = 0;
     for (size_t i = 0; i < s->c.n; i++)
         quarantined += (s->c.v[i].flags & CF_QUARANTINED) != 0;
-    const double values[] = {
-        [W_SPEEDUP] = c ? c->speedup.value : NAN,  [W_CHAMPION] = c ? (double)c->id : NAN, [W_ITERATIONS] = (double)(s->iterations ? s->iterations - 1 : 0),
-        [W_EVALUATIONS] = (double)s->evals, [W_ACCEPTED] = s->accepted.n ? (double)(s->accepted.n - 1) : 0, [W_SECONDS] = s->wall,
-        [W_STOPPED] = !v->running,           [W_PAUSED] = s->paused,                 [W_QUARANTINED] = quarantined};
+    const double values[] = {[W_SPEEDUP] = c ? c->speedup.value : NAN,
+                             [W_CHAMPION] = c ? (double)c->id : NAN,
+                             [W_ITERATIONS] = (double)(s->iterations ? s->iterations - 1 : 0),
+                             [W_EVALUATIONS] = (double)s->evals,
+                             [W_ACCEPTED] = s->accepted.n ? (double)(s->accepted.n - 1) : 0,
+                             [W_SECONDS] = s->wall,
+                             [W_STOPPED] = !v->running,
+                             [W_PAUSED] = s->paused,
+                             [W_QUARANTINED] = quarantined};
     return (struct filter_value){values[field], NULL};
 }
 
@@ -67,7 +82,8 @@ static int wait_for(struct session *s, const struct filter *f, double limit, str
             return 0;
         // An engine that was started a moment ago may not listen yet.
         if (!alive && clock_ns() - start > GRACE_NS)
-            return cmd_fail((err_set(e, ERR_FAIL, "`ksmith run` goes on with the search.", "the engine stopped before it was true (%s)",
+            return cmd_fail((err_set(e, ERR_FAIL, "`ksmith run` goes on with the search.",
+                                     "the engine stopped before it was true (%s)",
                                      s->state.stop_msg ? s->state.stop_msg : "it never ran"),
                              e));
         if (limit > 0 && (double)(clock_ns() - start) * 1e-9 > limit)
@@ -93,9 +109,10 @@ static int run(struct args *a)
     return status;
 }
 
-static const struct opt opts[] = {{"until", "CONDITIONS", "as in 'speedup>20' or 'accepted>0'; 'stopped' by default"},
-                                  {"timeout", "SECONDS", "give up after so long, with status 1"},
-                                  OPT_END};
+static const struct opt opts[] = {
+    {"until", "CONDITIONS", "as in 'speedup>20' or 'accepted>0'; 'stopped' by default"},
+    {"timeout", "SECONDS", "give up after so long, with status 1"},
+    OPT_END};
 
 const struct cmd cmd_wait = {
     .name = "wait",

@@ -238,7 +238,8 @@ static void on_opened(struct engine *en, const json *ev)
 static void preflight_words(const json *list, struct str *out)
 {
     for (const json *p = json_first(list); p; p = json_next(p))
-        str_addf(out, "%s%s%s%s", out->len ? "; " : "", json_str_or(p, "msg", json_string(p) ? json_string(p) : "?"),
+        str_addf(out, "%s%s%s%s", out->len ? "; " : "",
+                 json_str_or(p, "msg", json_string(p) ? json_string(p) : "?"),
                  json_has(p, "hint") ? " -> " : "", json_str_or(p, "hint", ""));
 }
 
@@ -246,7 +247,8 @@ static void on_preflight(struct engine *en, const json *ev)
 {
     if (engine_append(en, event_preflight(ev), true) < 0)
         return;
-    if (json_has(ev, "floor") && engine_append(en, event_floor(json_num(ev, "floor", 0), worker_fingerprint(en->state)), false) < 0)
+    if (json_has(ev, "floor") &&
+        engine_append(en, event_floor(json_num(ev, "floor", 0), worker_fingerprint(en->state)), false) < 0)
         return;
     if (!json_bool(ev, "ok", false)) {
         struct str why = {0};
@@ -280,7 +282,8 @@ static void on_worker_event(void *user, const json *ev)
     if (str_eq(name, "error")) {
         log_line("worker: %s %s", json_str_or(ev, "msg", ""), json_str_or(ev, "hint", ""));
         if (en->work == WORK_OPEN || en->work == WORK_PREFLIGHT) {
-            engine_stop(en, ERR_FAIL, "%s %s", json_str_or(ev, "msg", "the worker failed"), json_str_or(ev, "hint", ""));
+            engine_stop(en, ERR_FAIL, "%s %s", json_str_or(ev, "msg", "the worker failed"),
+                        json_str_or(ev, "hint", ""));
             return;
         }
     }
@@ -309,7 +312,8 @@ static void on_worker_gone(void *user, const char *why)
         return;
     log_line("the worker ended (%s)", why);
     if (++en->worker_deaths > RESTART_MAX) {
-        engine_stop(en, ERR_FAIL, "the worker ended %d times in a row (%s); see engine.log", en->worker_deaths, why);
+        engine_stop(en, ERR_FAIL, "the worker ended %d times in a row (%s); see engine.log",
+                    en->worker_deaths, why);
         return;
     }
     if (was == WORK_JUDGE && id > 0) {
@@ -378,10 +382,21 @@ static int begin(struct engine *en, struct err *e)
         const struct task_shape *t = &en->task.shapes.v[i];
         vec_push(&shapes, (struct shape){t->name, t->bench, t->weight});
     }
-    struct event_session first = {.name = en->task.name, .backend = en->task.backend == BACKEND_CUDA ? "cuda" : "cpu",
-                                  .kernel = en->task.kernel_func, .head = head, .task = hash, .seed = en->task.seed,
-                                  .islands = en->task.islands, .files = files, .nfiles = n, .shapes = shapes.v, .nshapes = shapes.n};
-    struct event_candidate c = {.id = 0, .op = "seed", .proposer = "human", .blob = files[0].blob,
+    struct event_session first = {.name = en->task.name,
+                                  .backend = en->task.backend == BACKEND_CUDA ? "cuda" : "cpu",
+                                  .kernel = en->task.kernel_func,
+                                  .head = head,
+                                  .task = hash,
+                                  .seed = en->task.seed,
+                                  .islands = en->task.islands,
+                                  .files = files,
+                                  .nfiles = n,
+                                  .shapes = shapes.v,
+                                  .nshapes = shapes.n};
+    struct event_candidate c = {.id = 0,
+                                .op = "seed",
+                                .proposer = "human",
+                                .blob = files[0].blob,
                                 .title = "The baseline, as the project has it"};
     struct lineage_accept a = {.id = 0, .over = -1, .champion = true};
     // A kill between these lines leaves some of them: the rest is made at the next start.
@@ -395,8 +410,8 @@ static int begin(struct engine *en, struct err *e)
     return r;
 }
 
-// Begins a new journal. An old one belongs to one task and one baseline: another kernel file would make every number in it
-// a lie.
+// Begins a new journal. An old one belongs to one task and one baseline: another kernel file would make every
+// number in it a lie.
 static int same_task(struct engine *en, struct err *e)
 {
     char blob[41], first[41];
@@ -408,7 +423,8 @@ static int same_task(struct engine *en, struct err *e)
     candidate_blob(c, first);
     if (!str_eq(first, blob))
         return err_set(e, ERR_FAIL,
-                       "Give the new kernel a session of its own (ksmith try judges it without one), or restore the file.",
+                       "Give the new kernel a session of its own (ksmith try judges it without one), or "
+                       "restore the file.",
                        "%s is no longer the baseline of this session", en->task.kernel_file);
     return 0;
 }
@@ -427,7 +443,8 @@ static int open_all(struct engine *en, struct session *s, struct err *e)
     if (same_task(en, e) < 0)
         return -1;
     en->ticked = clock_wall();
-    if (!en->o.serve && en->state->stopped && session_log(s, event_resume("the engine was started again"), JOURNAL_SYNC, e) < 0)
+    if (!en->o.serve && en->state->stopped &&
+        session_log(s, event_resume("the engine was started again"), JOURNAL_SYNC, e) < 0)
         return -1;
     char *socket = session_socket(s->dir, e);
     en->server = socket ? server_open(en->loop, socket, steer_request, en, e) : NULL;
@@ -461,12 +478,13 @@ static void finish(struct engine *en)
         en->worker = NULL;
     }
     tick(en);
-    if (session_log(en->session, event_stop(en->status == 0 ? "done" : "error", en->stop_reason), JOURNAL_SYNC, &e) < 0)
+    if (session_log(en->session, event_stop(en->status == 0 ? "done" : "error", en->stop_reason),
+                    JOURNAL_SYNC, &e) < 0)
         log_line("journal: %s", e.msg);
     while (lineage_idle(en->session->lineage, en->state, 4, &e) > 0)
         ;
-    log_line("longest turn of the loop %.1f ms, %.2f s of CPU in %.1f s", loop_longest_turn_ms(en->loop), clock_cpu(),
-             clock_wall() - en->started_wall);
+    log_line("longest turn of the loop %.1f ms, %.2f s of CPU in %.1f s", loop_longest_turn_ms(en->loop),
+             clock_cpu(), clock_wall() - en->started_wall);
     en->phase = PHASE_STOPPED;
     engine_status(en);
 }

@@ -6,8 +6,8 @@
 //   judge     the worker compiles, checks and races it against its island's best (worker.c, gpu/)
 //   verdict   verdict.c journals it, and decides: accept (commit), archive, quarantine, or leave
 //
-// It outlives the terminal, answers steering on its socket at once, and alone writes journal and repository. State is
-// always the fold of the journal: a kill at any moment loses nothing that was acknowledged.
+// It outlives the terminal, answers steering on its socket at once, and alone writes journal and repository.
+// State is always the fold of the journal: a kill at any moment loses nothing that was acknowledged.
 #pragma once
 #include "base/err.h"
 
@@ -15,10 +15,11 @@ struct engine_options {
     const char *dir;              // the session's folder
     const char *const *overrides; // --set
     size_t n_overrides;
-    const char *replay; // another session's folder: models' answers come from its recording, no network; or NULL
-    bool trust;     // run candidates of models although this machine has no sandbox
-    bool serve;     // only answer steering of a session that does not search, and end when nobody asks any more
-    int ready_fd;   // one byte is written here when the socket listens, or the error's text; -1: none
+    const char
+        *replay;  // another session's folder: models' answers come from its recording, no network; or NULL
+    bool trust;   // run candidates of models although this machine has no sandbox
+    bool serve;   // only answer steering of a session that does not search, and end when nobody asks any more
+    int ready_fd; // one byte is written here when the socket listens, or the error's text; -1: none
 };
 
 // Runs the session until its stop rule, its budget or `stop`; the exit status.

@@ -25,26 +25,27 @@ struct engine {
     struct server *server;
     enum phase phase;
     enum work work;
-    int64_t work_id;      // candidate the worker is busy with
-    int64_t rival;        // what it races
-    int64_t work_started; // clock_ns
-    char stage[24];       // of the judge, as the worker reports it
-    int worker_deaths;    // in a row, without an answer in between
-    char *baseline;       // text of the task's own kernel file
-    double started_wall;  // clock_wall at start, for budgets
+    int64_t work_id;           // candidate the worker is busy with
+    int64_t rival;             // what it races
+    int64_t work_started;      // clock_ns
+    char stage[24];            // of the judge, as the worker reports it
+    int worker_deaths;         // in a row, without an answer in between
+    char *baseline;            // text of the task's own kernel file
+    double started_wall;       // clock_wall at start, for budgets
     double ticked, cpu_ticked; // clock_wall and clock_cpu at the last budget line
-    VEC(int64_t) remeasure; // ordered by the engineer, next
-    VEC(int64_t) breed;     // parents ordered by the engineer, next
-    int steps_left;       // `step N`; -1: not stepping
+    VEC(int64_t) remeasure;    // ordered by the engineer, next
+    VEC(int64_t) breed;        // parents ordered by the engineer, next
+    int steps_left;            // `step N`; -1: not stepping
     char stop_reason[200];
-    int status;           // exit status
+    int status; // exit status
     int tick_timer;
     struct asking *asking; // models and commands at work
-    pid_t packer;         // a child that packs the repository; 0: none
+    pid_t packer;          // a child that packs the repository; 0: none
 };
 
 // engine.c
-int engine_append(struct engine *en, json *event, bool sync); // takes event; stops the engine where the disk fails
+int engine_append(struct engine *en, json *event,
+                  bool sync); // takes event; stops the engine where the disk fails
 void engine_stop(struct engine *en, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void engine_status(struct engine *en); // tells subscribers what is going on now
 double engine_spent(const struct engine *en);
@@ -60,11 +61,13 @@ struct new_candidate {
     double seconds;     // that proposing took
     const json *edits;  // from the baseline, or NULL
 };
-int64_t search_record(struct engine *en, const struct new_candidate *n); // its id, or -1 with the engine stopping
+int64_t search_record(struct engine *en,
+                      const struct new_candidate *n); // its id, or -1 with the engine stopping
 void search_judge(struct engine *en, int64_t id, enum work work);
 // engine_verdict.c
 void verdict_event(struct engine *en, const json *event);
-void verdict_reject(struct engine *en, int64_t id, enum status status, const char *stage, const char *reason, int64_t of);
+void verdict_reject(struct engine *en, int64_t id, enum status status, const char *stage, const char *reason,
+                    int64_t of);
 void verdict_accept(struct engine *en, int64_t id);
 // engine_steer.c
 json *steer_request(void *user, const json *request);

@@ -51,7 +51,8 @@ static void die(struct lines *c)
     c->ops->closed(c->user);
 }
 
-struct lines *lines_new(struct loop *l, int in, int out, size_t max_line, const struct lines_ops *ops, void *user)
+struct lines *lines_new(struct loop *l, int in, int out, size_t max_line, const struct lines_ops *ops,
+                        void *user)
 {
     struct lines *c = xcalloc(1, sizeof *c);
     *c = (struct lines){.loop = l, .in = in, .out = out, .max_line = max_line, .ops = ops, .user = user};

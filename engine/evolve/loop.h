@@ -1,5 +1,5 @@
-// One poll loop: descriptors, timers and signals with callbacks, all on one thread. It measures its longest turn, since
-// a turn over 50 ms is what makes steering feel dead.
+// One poll loop: descriptors, timers and signals with callbacks, all on one thread. It measures its longest
+// turn, since a turn over 50 ms is what makes steering feel dead.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

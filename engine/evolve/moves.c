@@ -4,7 +4,8 @@
 #include "evolve/genes.h"
 #include "source/annot.h"
 
-static void add_move(moves *out, const char *op, const char *words, const char *rule, const char *where, const json *params)
+static void add_move(moves *out, const char *op, const char *words, const char *rule, const char *where,
+                     const json *params)
 {
     struct move m = {0};
     snprintf(m.op, sizeof m.op, "%s", op);
@@ -73,7 +74,8 @@ static void add_genes(const struct moves_env *env, const char *text, size_t len,
             json *params = json_object();
             json_put_str(params, "flags", str_c(&line));
             char words[256];
-            snprintf(words, sizeof words, "%s %s: %s", genes_has(&now, allowed[i]) ? "drop" : "compile with", g->flags, g->why);
+            snprintf(words, sizeof words, "%s %s: %s", genes_has(&now, allowed[i]) ? "drop" : "compile with",
+                     g->flags, g->why);
             add_move(out, "flags", words, "flags", "", params);
             json_free(params);
             str_free(&line);
@@ -99,8 +101,8 @@ void moves_free(moves *m)
     vec_free(m);
 }
 
-int moves_apply(const struct moves_env *env, const struct edits *edits, const char *text, size_t len, struct str *out,
-                struct err *e)
+int moves_apply(const struct moves_env *env, const struct edits *edits, const char *text, size_t len,
+                struct str *out, struct err *e)
 {
     struct edits_env ee = {rule_table, rule_table_n, env->path, env->task->kernel_func, env->task};
     return edits_replay(edits, text, len, &ee, out, NULL, NULL, e);

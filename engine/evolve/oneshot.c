@@ -52,7 +52,8 @@ static void on_signal(void *user, int signal)
 
 static const struct worker_ops ops = {on_event, on_gone};
 
-json *oneshot_ask(struct oneshot *o, const json *request, const char *want, oneshot_show *show, void *user, struct err *e)
+json *oneshot_ask(struct oneshot *o, const json *request, const char *want, oneshot_show *show, void *user,
+                  struct err *e)
 {
     o->want = want;
     o->show = show;

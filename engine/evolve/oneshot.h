@@ -1,5 +1,5 @@
-// A worker without an engine, for check and try: one request, one answer, with progress shown meanwhile. Nothing is
-// journaled.
+// A worker without an engine, for check and try: one request, one answer, with progress shown meanwhile.
+// Nothing is journaled.
 #pragma once
 #include "base/json.h"
 #include "base/task.h"
@@ -10,10 +10,11 @@ struct oneshot;
 struct oneshot *oneshot_open(const struct task *t, const char *const *overrides, size_t n, bool trust,
                              struct err *e);
 void oneshot_close(struct oneshot *o);
-// Sends request and waits for the event named want; progress events go to show (may be NULL). NULL and an error where the
-// worker fails or the user presses Ctrl-C.
+// Sends request and waits for the event named want; progress events go to show (may be NULL). NULL and an
+// error where the worker fails or the user presses Ctrl-C.
 typedef void oneshot_show(void *user, const json *event);
-json *oneshot_ask(struct oneshot *o, const json *request, const char *want, oneshot_show *show, void *user, struct err *e);
+json *oneshot_ask(struct oneshot *o, const json *request, const char *want, oneshot_show *show, void *user,
+                  struct err *e);
 const json *oneshot_opened(const struct oneshot *o); // the `opened` event
 // The baseline's text, malloc'ed.
 char *oneshot_baseline(const struct task *t, struct err *e);

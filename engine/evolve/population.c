@@ -29,7 +29,8 @@ static void collect(const struct state *s, int island, bool focus, struct pool *
     for (size_t i = s->c.n; i-- > 0 && p->n < PARENTS_MAX;) {
         const struct candidate *c = &s->c.v[i];
         bool here = c->island == island || c->id == 0;
-        if (here && population_parent_ok(c) && (!focus || s->focus < 0 || state_is_ancestor(s, s->focus, c->id))) {
+        if (here && population_parent_ok(c) &&
+            (!focus || s->focus < 0 || state_is_ancestor(s, s->focus, c->id))) {
             p->v[p->n] = c;
             p->fit[p->n++] = c->speedup.value > 0 ? log(c->speedup.value) : 0;
         }
@@ -115,7 +116,8 @@ bool population_archives(const struct state *s, const struct candidate *c, const
         return true;
     const struct candidate *parent = c->nparents ? state_candidate(s, c->parents[0]) : NULL;
     return c->speedup.value > elite->speedup.value ||
-           (parent == elite && c->speedup.high >= parent->speedup.value && c->speedup.value >= 0.99 * parent->speedup.value);
+           (parent == elite && c->speedup.high >= parent->speedup.value &&
+            c->speedup.value >= 0.99 * parent->speedup.value);
 }
 
 double population_budget(const struct state *s, const char *what, double task)

@@ -46,7 +46,9 @@ void prepare(const struct task *t, const char *baseline, const char *text, size_
 {
     *p = (struct prepared){0};
     err_list errors = {0};
-    if (region_check(baseline, strlen(baseline), text, len, t->kernel_file, t->kernel_func, t->evolve, &errors) < 0 || errors.n)
+    if (region_check(baseline, strlen(baseline), text, len, t->kernel_file, t->kernel_func, t->evolve,
+                     &errors) < 0 ||
+        errors.n)
         say_errors(p, &errors);
     vec_free(&errors);
     check_annotations(t, text, len, p);
@@ -58,8 +60,9 @@ void prepare(const struct task *t, const char *baseline, const char *text, size_
     scan_source(text, len, baseline, strlen(baseline), &o, &found);
     for (size_t i = 0; i < found.n; i++)
         if (found.v[i].severity != SCAN_NOTE)
-            say(p, found.v[i].severity == SCAN_REJECT ? PREPARE_REJECTED : PREPARE_FLAGGED, "%s:%u:%u: %s: %s", t->kernel_file,
-                found.v[i].line, found.v[i].col, found.v[i].what, found.v[i].reason);
+            say(p, found.v[i].severity == SCAN_REJECT ? PREPARE_REJECTED : PREPARE_FLAGGED,
+                "%s:%u:%u: %s: %s", t->kernel_file, found.v[i].line, found.v[i].col, found.v[i].what,
+                found.v[i].reason);
     vec_free(&found);
 }
 

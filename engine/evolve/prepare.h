@@ -1,5 +1,5 @@
-// What the engine itself checks of a candidate before a worker sees it: the evolve region, the signature, annotations,
-// compiler flags and forbidden constructs (the referee's stage `scan`).
+// What the engine itself checks of a candidate before a worker sees it: the evolve region, the signature,
+// annotations, compiler flags and forbidden constructs (the referee's stage `scan`).
 #pragma once
 #include "base/json.h"
 #include "base/task.h"

@@ -1,5 +1,5 @@
-// One iteration: a parent, a move, a new candidate; or what the engineer ordered. Everything that is decided here is a
-// function of the state and of draws that depend on (seed, iteration), so a run replays.
+// One iteration: a parent, a move, a new candidate; or what the engineer ordered. Everything that is decided
+// here is a function of the state and of draws that depend on (seed, iteration), so a run replays.
 #include "evolve/engine_int.h"
 
 #include "base/clock.h"
@@ -102,10 +102,14 @@ void search_judge(struct engine *en, int64_t id, enum work work)
         verdict_reject(en, id, ST_REJECTED, "scan", "its source, or its rival's, is lost", -1);
         return;
     }
-    static const char *const ops[] = {[WORK_JUDGE] = "judge", [WORK_ANCHOR] = "anchor", [WORK_REMEASURE] = "rejudge"};
+    static const char *const ops[] = {
+        [WORK_JUDGE] = "judge", [WORK_ANCHOR] = "anchor", [WORK_REMEASURE] = "rejudge"};
     json *o = judged(en, id, text);
     json_put_str(o, "op", ops[work]);
-    json_put_str(o, "by", str_eq(c->proposer, "rules") || str_eq(c->proposer, "tune") ? "rule" : c->model ? "model" : "human");
+    json_put_str(o, "by",
+                 str_eq(c->proposer, "rules") || str_eq(c->proposer, "tune") ? "rule"
+                 : c->model                                                  ? "model"
+                                                                             : "human");
     json_put(o, work == WORK_ANCHOR ? "baseline" : "incumbent", judged(en, rival->id, other));
     json_put_num(o, "parent_gain_limit", 10);
     json_put_str(o, "until", "race");
@@ -201,7 +205,8 @@ static bool never(void *user, const int *point)
 }
 
 // A point of the knob space near where the parent stands, as edits.
-static bool draw_knobs(const struct annots *a, struct draw d, uint64_t try, struct proposal *p, struct edits *out)
+static bool draw_knobs(const struct annots *a, struct draw d, uint64_t try, struct proposal *p,
+                       struct edits *out)
 {
     struct tune_space space = {0};
     int point[TUNE_KNOBS_MAX];
@@ -235,8 +240,8 @@ static bool draw_knobs(const struct annots *a, struct draw d, uint64_t try, stru
 }
 
 // Draws one move and applies it; false where it refuses or gives nothing new.
-static bool try_move(struct engine *en, struct space *sp, const char *text, struct draw d, uint64_t try, struct proposal *p,
-                     struct edits *step)
+static bool try_move(struct engine *en, struct space *sp, const char *text, struct draw d, uint64_t try,
+                     struct proposal *p, struct edits *step)
 {
     double weight[OPS_MAX];
     struct moves_env env = {&en->task, en->task.kernel_file};
@@ -264,7 +269,8 @@ static bool propose(struct engine *en, struct draw d, struct proposal *p)
 {
     int island = en->task.islands > 1 ? (int)(d.iteration % (uint64_t)en->task.islands) : 0;
     for (uint64_t round = 0; round < 6; round++) {
-        const struct candidate *forced = en->breed.n && round < 2 ? state_candidate(en->state, en->breed.v[0]) : NULL;
+        const struct candidate *forced =
+            en->breed.n && round < 2 ? state_candidate(en->state, en->breed.v[0]) : NULL;
         p->parent = forced ? forced : population_parent(en->state, island, d, round);
         char *text = p->parent ? engine_source(en, p->parent->id) : NULL;
         if (!text)
@@ -290,8 +296,8 @@ static bool propose(struct engine *en, struct draw d, struct proposal *p)
     return false;
 }
 
-// When draws find nothing: every move of every parent in turn, from the youngest, until one is new. So "nothing new" is said
-// only where it is true of the PARENTS_SWEPT youngest parents.
+// When draws find nothing: every move of every parent in turn, from the youngest, until one is new. So
+// "nothing new" is said only where it is true of the PARENTS_SWEPT youngest parents.
 static bool sweep(struct engine *en, struct proposal *p)
 {
     struct moves_env env = {&en->task, en->task.kernel_file};
@@ -345,7 +351,8 @@ static const struct candidate *waiting(const struct state *s)
 static const struct candidate *unfinished(const struct state *s)
 {
     for (size_t i = 1; i < s->c.n; i++)
-        if (s->c.v[i].status == ST_OK && (s->c.v[i].flags & (CF_FASTER | CF_ACCEPTED | CF_KILLED)) == CF_FASTER)
+        if (s->c.v[i].status == ST_OK &&
+            (s->c.v[i].flags & (CF_FASTER | CF_ACCEPTED | CF_KILLED)) == CF_FASTER)
             return &s->c.v[i];
     return NULL;
 }
@@ -388,11 +395,16 @@ void search_next(struct engine *en)
             snprintf(en->stage, sizeof en->stage, "waiting for models");
             return;
         }
-        engine_stop(en, 0, rules ? "nothing new to try: every move from every parent is known"
-                                 : "nothing new to try: rules are off and no model can be asked");
+        engine_stop(en, 0,
+                    rules ? "nothing new to try: every move from every parent is known"
+                          : "nothing new to try: rules are off and no model can be asked");
     } else {
         json *edits = edits_json(&p.edits);
-        struct new_candidate n = {.parents = {p.parent->id, -1}, .op = p.op, .title = p.subject, .text = str_c(&p.text), .edits = edits};
+        struct new_candidate n = {.parents = {p.parent->id, -1},
+                                  .op = p.op,
+                                  .title = p.subject,
+                                  .text = str_c(&p.text),
+                                  .edits = edits};
         n.proposer = str_eq(p.op, "tune") || str_eq(p.op, "flags") ? "tune" : "rules";
         if (en->breed.n && en->breed.v[0] == p.parent->id)
             vec_remove(&en->breed, 0);

@@ -154,7 +154,8 @@ void server_broadcast(struct server *s, const json *event)
 {
     for (size_t i = 0; i < s->clients.n; i++) {
         struct client *c = s->clients.v[i];
-        // Live events are worth nothing late: who is behind misses some, and reads what counts from the journal.
+        // Live events are worth nothing late: who is behind misses some, and reads what counts from the
+        // journal.
         if (c->subscribed && !c->gone && lines_unsent(c->lines) < BEHIND_MAX)
             lines_send(c->lines, event);
     }
@@ -201,7 +202,8 @@ static json *read_answer(int fd, int timeout_ms, struct err *e)
         int left = (int)((end - clock_ns()) / 1000000);
         struct pollfd p = {fd, POLLIN, 0};
         if (left <= 0 || poll(&p, 1, left) <= 0) {
-            err_set(e, ERR_FAIL, "See engine.log in the session's .ksmith folder.", "the engine did not answer");
+            err_set(e, ERR_FAIL, "See engine.log in the session's .ksmith folder.",
+                    "the engine did not answer");
             break;
         }
         char buf[65536];

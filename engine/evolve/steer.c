@@ -1,4 +1,5 @@
-// Steering: requests from the socket, checked against the state, journaled (that is the acknowledgement), then obeyed.
+// Steering: requests from the socket, checked against the state, journaled (that is the acknowledgement),
+// then obeyed.
 #include "evolve/steer.h"
 
 #include "base/clock.h"
@@ -12,7 +13,8 @@
 const struct steer_verb steer_verbs[] = {
     {"pin", "ID", "keep a candidate as a parent whatever happens", STEER_ID, 0, 0},
     {"unpin", "ID", "let the archive decide again", STEER_ID, 0, 0},
-    {"kill", "ID [--descendants]", "no longer a parent or champion; with all that came from it", STEER_ID, 0, 1},
+    {"kill", "ID [--descendants]", "no longer a parent or champion; with all that came from it", STEER_ID, 0,
+     1},
     {"revive", "ID [--descendants]", "take a kill back", STEER_ID, 0, 1},
     {"approve", "ID", "a quarantined candidate is right: judge it on", STEER_ID, 0, 0},
     {"reject", "ID", "a quarantined candidate is wrong: kill it", STEER_ID, 0, 0},
@@ -24,7 +26,8 @@ const struct steer_verb steer_verbs[] = {
     {"note", "ID TEXT", "a remark that stays with the candidate", STEER_ID, 1, -1},
     {"tag", "ID WORD", "a word to filter by", STEER_ID, 1, 1},
     {"untag", "ID WORD", "take it off again", STEER_ID, 1, 1},
-    {"budget", "KEY=VALUE", "wall=SECONDS, evaluations=N or iterations=N; 0: as the task says", STEER_NONE, 1, 1},
+    {"budget", "KEY=VALUE", "wall=SECONDS, evaluations=N or iterations=N; 0: as the task says", STEER_NONE, 1,
+     1},
     {"focus", "ID", "parents only from this candidate's subtree", STEER_ID, 0, 0},
     {"unfocus", "", "parents from everywhere again", STEER_NONE, 0, 0},
     {"breed", "ID [N]", "it is the next parent, N times", STEER_ID, 0, 1},
@@ -46,7 +49,7 @@ const struct steer_verb *steer_find(const char *name)
 struct call {
     const struct steer_verb *verb;
     const struct candidate *cand; // NULL: none
-    char **words;      // after the candidate
+    char **words;                 // after the candidate
     size_t n;
     json *args; // of the steer line
     const json *request;
@@ -87,7 +90,8 @@ static int check_kill(struct engine *en, struct call *c, struct err *e)
         count += below(en->state, &en->state->c.v[i], c->cand->id);
     if (all)
         json_put_bool(c->args, "tree", true);
-    str_addf(&c->reply, "%s %lld", str_eq(c->verb->name, "kill") ? "killed" : "revived", (long long)c->cand->id);
+    str_addf(&c->reply, "%s %lld", str_eq(c->verb->name, "kill") ? "killed" : "revived",
+             (long long)c->cand->id);
     if (all)
         str_addf(&c->reply, " and %zu descendants", count - 1);
     return 0;
@@ -119,7 +123,8 @@ static int check_budget(struct engine *en, struct call *c, struct err *e)
             json_put_num(c->args, "value", value);
             return 0;
         }
-    return err_set(e, ERR_USAGE, "As in budget wall=10m or budget iterations=500.", "cannot read the budget %s", word);
+    return err_set(e, ERR_USAGE, "As in budget wall=10m or budget iterations=500.",
+                   "cannot read the budget %s", word);
 }
 
 // The words after the candidate as one text.
@@ -156,8 +161,8 @@ static int check_breed(struct engine *en, struct call *c, struct err *e)
     if (n < 1 || n > 1000 || (end && *end))
         return err_set(e, ERR_USAGE, "", "breed takes a number from 1 to 1000");
     if (!population_alive(c->cand))
-        return err_set(e, ERR_USAGE, "Only a correct, living candidate can be a parent.", "%lld is %s", (long long)c->cand->id,
-                       status_name(c->cand->status));
+        return err_set(e, ERR_USAGE, "Only a correct, living candidate can be a parent.", "%lld is %s",
+                       (long long)c->cand->id, status_name(c->cand->status));
     json_put_int(c->args, "times", n);
     return 0;
 }
@@ -182,7 +187,8 @@ static int check_step(struct engine *en, struct call *c, struct err *e)
     if (n < 1 || n > 100000 || (end && *end))
         return err_set(e, ERR_USAGE, "", "step takes a number of iterations");
     if (!en->state->paused)
-        return err_set(e, ERR_USAGE, "Pause it first.", "the search is running; step works while it is paused");
+        return err_set(e, ERR_USAGE, "Pause it first.",
+                       "the search is running; step works while it is paused");
     json_put_int(c->args, "times", n);
     return 0;
 }
@@ -196,7 +202,10 @@ static int check_add(struct engine *en, struct call *c, struct err *e)
         return err_set(e, ERR_USAGE, "", "add needs the text of a kernel file");
     if (!parent)
         return err_set(e, ERR_USAGE, "`ksmith ls` shows the numbers.", "%s is not a candidate", c->words[1]);
-    struct new_candidate n = {.parents = {parent->id, -1}, .op = "edit", .proposer = "human", .text = text,
+    struct new_candidate n = {.parents = {parent->id, -1},
+                              .op = "edit",
+                              .proposer = "human",
+                              .text = text,
                               .title = json_str_or(c->request, "subject", "Edited by hand"),
                               .author = json_str(c->request, "author")};
     int64_t id = search_record(en, &n);
@@ -257,12 +266,24 @@ static const struct {
     int (*check)(struct engine *en, struct call *c, struct err *e);
     void (*after)(struct engine *en, struct call *c);
 } hooks[] = {
-    {"kill", check_kill, NULL},         {"revive", check_kill, NULL},  {"approve", check_quarantine, NULL},
-    {"reject", check_quarantine, NULL}, {"budget", check_budget, NULL}, {"breed", check_breed, do_breed},
-    {"weight", check_weight, NULL},     {"step", check_step, do_step}, {"add", check_add, NULL},
-    {"undo", check_undo, NULL},         {"stop", NULL, do_stop},       {"resume", NULL, do_resume},
-    {"pause", NULL, do_pause},          {"remeasure", NULL, do_remeasure}, {"note", check_text, NULL},
-    {"hint", check_text, NULL},         {"tag", check_tag, NULL},      {"untag", check_tag, NULL},
+    {"kill", check_kill, NULL},
+    {"revive", check_kill, NULL},
+    {"approve", check_quarantine, NULL},
+    {"reject", check_quarantine, NULL},
+    {"budget", check_budget, NULL},
+    {"breed", check_breed, do_breed},
+    {"weight", check_weight, NULL},
+    {"step", check_step, do_step},
+    {"add", check_add, NULL},
+    {"undo", check_undo, NULL},
+    {"stop", NULL, do_stop},
+    {"resume", NULL, do_resume},
+    {"pause", NULL, do_pause},
+    {"remeasure", NULL, do_remeasure},
+    {"note", check_text, NULL},
+    {"hint", check_text, NULL},
+    {"tag", check_tag, NULL},
+    {"untag", check_tag, NULL},
 };
 
 // ---- one request
@@ -280,7 +301,8 @@ static int take_cand(struct engine *en, struct call *c, char **words, size_t n, 
     if (c->verb->what == STEER_OPT_ID)
         return 0;
     return err_set(e, ERR_USAGE, "`ksmith ls` shows the numbers; champion and baseline are names too.",
-                   n ? "%s: %s is not a candidate" : "%s needs a candidate", c->verb->name, n ? words[0] : "");
+                   n ? "%s: %s is not a candidate" : "%s needs a candidate", c->verb->name,
+                   n ? words[0] : "");
 }
 
 // What only a running search can do.
@@ -316,7 +338,8 @@ static int prepare_call(struct engine *en, struct call *c, char **words, size_t 
     c->n = n - 1 - used;
     if ((int)c->n < c->verb->min || (c->verb->max >= 0 && (int)c->n > c->verb->max)) {
         char *hint = xasprintf("Usage: %s %s", c->verb->name, c->verb->args);
-        err_set(e, ERR_USAGE, hint, "%s: %s arguments", c->verb->name, (int)c->n < c->verb->min ? "too few" : "too many");
+        err_set(e, ERR_USAGE, hint, "%s: %s arguments", c->verb->name,
+                (int)c->n < c->verb->min ? "too few" : "too many");
         free(hint);
         return -1;
     }
@@ -327,7 +350,8 @@ static int prepare_call(struct engine *en, struct call *c, char **words, size_t 
 static json *steer_line(const struct call *c)
 {
     bool add = str_eq(c->verb->name, "add");
-    return event_steer(json_str_or(c->request, "who", "unknown"), add ? "edit" : c->verb->name, json_copy(c->args));
+    return event_steer(json_str_or(c->request, "who", "unknown"), add ? "edit" : c->verb->name,
+                       json_copy(c->args));
 }
 
 static int run_call(struct engine *en, struct call *c, const json *request, struct err *e)

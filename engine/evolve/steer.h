@@ -1,12 +1,12 @@
-// The table of steering commands: one row gives the ctl verb, its help and completion, the man page's list and the workbench's
-// command line. What a row does is journaled and can be taken back with undo.
+// The table of steering commands: one row gives the ctl verb, its help and completion, the man page's list
+// and the workbench's command line. What a row does is journaled and can be taken back with undo.
 #pragma once
 #include "base/err.h"
 
 enum steer_what { // what the first argument is
     STEER_NONE,
-    STEER_ID,      // a candidate
-    STEER_OPT_ID,  // a candidate, or nothing
+    STEER_ID,     // a candidate
+    STEER_OPT_ID, // a candidate, or nothing
 };
 
 struct steer_verb {

@@ -47,7 +47,8 @@ bool tune_next(const struct tune_space *s, struct draw d, tune_tried *tried, voi
             out[b] = other_value(d, "tune-b", i, s->sizes[b], s->at[b]);
         if (mode == 3)
             for (int k = 0; k < s->n; k++)
-                out[k] = (int)draw_below(d, "tune-all", i * TUNE_KNOBS_MAX + (uint64_t)k, (uint64_t)s->sizes[k]);
+                out[k] =
+                    (int)draw_below(d, "tune-all", i * TUNE_KNOBS_MAX + (uint64_t)k, (uint64_t)s->sizes[k]);
         if (memcmp(out, s->at, (size_t)s->n * sizeof *out) != 0 && !tried(user, out))
             return true;
     }

@@ -1,5 +1,5 @@
-// The search over knobs: given where a candidate stands, the next point to try. Landscapes are rugged (a 4x16 register
-// tile 5x, 4x64 70x, 6x48 103x at one size), so single steps, jumps, pairs and restarts are mixed.
+// The search over knobs: given where a candidate stands, the next point to try. Landscapes are rugged (a 4x16
+// register tile 5x, 4x64 70x, 6x48 103x at one size), so single steps, jumps, pairs and restarts are mixed.
 #pragma once
 #include "base/draw.h"
 

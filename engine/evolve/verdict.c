@@ -1,5 +1,5 @@
-// What becomes of a judged candidate: accepted and committed, archived, quarantined, or left as a record. A winner is
-// first timed against the baseline itself (the anchor), so that its commit says a measured number.
+// What becomes of a judged candidate: accepted and committed, archived, quarantined, or left as a record. A
+// winner is first timed against the baseline itself (the anchor), so that its commit says a measured number.
 #include "evolve/engine_int.h"
 
 #include "base/clock.h"
@@ -19,13 +19,15 @@ static void done(struct engine *en)
     loop_after(en->loop, 0, next_turn, en);
 }
 
-void verdict_reject(struct engine *en, int64_t id, enum status status, const char *stage, const char *reason, int64_t of)
+void verdict_reject(struct engine *en, int64_t id, enum status status, const char *stage, const char *reason,
+                    int64_t of)
 {
     if (engine_append(en, event_verdict(id, status, stage, reason, of), false) == 0)
         done(en);
 }
 
-static void trailers_and_author(struct engine *en, const struct candidate *c, struct lineage_text *text, char author[200])
+static void trailers_and_author(struct engine *en, const struct candidate *c, struct lineage_text *text,
+                                char author[200])
 {
     json *line = session_line(en->session, c->at_candidate, NULL);
     snprintf(author, 200, "%s", json_str_or(line, "author", ""));
@@ -58,9 +60,16 @@ void verdict_accept(struct engine *en, int64_t id)
     const struct candidate *c = state_candidate(en->state, id), *champion = state_champion(en->state);
     struct describing d = {.en = en};
     struct err e = {0};
-    bool title = c->island == champion->island || champion->id == 0 || c->speedup.value > champion->speedup.value;
-    struct lineage_accept a = {.id = id, .over = c->incumbent, .gain = c->gain.value, .low = c->gain.low, .high = c->gain.high,
-                               .champion = title, .describe = describe, .user = &d};
+    bool title =
+        c->island == champion->island || champion->id == 0 || c->speedup.value > champion->speedup.value;
+    struct lineage_accept a = {.id = id,
+                               .over = c->incumbent,
+                               .gain = c->gain.value,
+                               .low = c->gain.low,
+                               .high = c->gain.high,
+                               .champion = title,
+                               .describe = describe,
+                               .user = &d};
     int r = lineage_accept(en->session, &a, &e);
     if (r < 0) {
         engine_stop(en, ERR_FAIL, "%s %s", e.msg, e.hint);
@@ -95,11 +104,12 @@ static void on_verdict(struct engine *en, const json *ev)
     const struct candidate *c = state_candidate(en->state, id);
     char blob[41];
     candidate_blob(c, blob);
-    bool raced = json_num(ev, "gain", 0) > 0, lift = (c->flags & CF_APPROVED) && str_eq(json_str(ev, "status"), "flagged") && raced;
+    bool raced = json_num(ev, "gain", 0) > 0,
+         lift = (c->flags & CF_APPROVED) && str_eq(json_str(ev, "status"), "flagged") && raced;
     json *use = lift ? approved(ev) : json_copy(ev);
     bool faster = json_bool(use, "faster", false) && str_eq(json_str(use, "status"), "ok");
-    json *line = event_verdict_of(use, raced ? en->rival : -1, blob, (double)(clock_ns() - en->work_started) * 1e-9,
-                                  en->work == WORK_REMEASURE);
+    json *line = event_verdict_of(use, raced ? en->rival : -1, blob,
+                                  (double)(clock_ns() - en->work_started) * 1e-9, en->work == WORK_REMEASURE);
     json_free(use);
     json *shown = json_copy(line);
     int r = engine_append(en, line, faster);

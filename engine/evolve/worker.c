@@ -55,9 +55,12 @@ static const struct lines_ops line_ops = {on_line, on_bad, on_closed};
 static int worker_trust(const struct task *t, bool trust, struct err *e)
 {
     for (const json *x = json_first(t->extra); x && !trust; x = json_next(x)) {
-        const char *command = json_str(x, "key_cmd") ? json_str(x, "key_cmd") : str_starts(json_key(x), "exec ") ? json_str(x, "command") : NULL;
+        const char *command = json_str(x, "key_cmd")             ? json_str(x, "key_cmd")
+                              : str_starts(json_key(x), "exec ") ? json_str(x, "command")
+                                                                 : NULL;
         if (command)
-            return err_set(e, ERR_USAGE, "Read it, then run again with --trust.", "[%s] runs a command: %s", json_key(x), command);
+            return err_set(e, ERR_USAGE, "Read it, then run again with --trust.", "[%s] runs a command: %s",
+                           json_key(x), command);
     }
     return 0;
 }
@@ -71,7 +74,8 @@ char **worker_command(const struct task *t, bool trust, struct err *e)
         if (str_starts(json_key(x), "worker "))
             command = json_str(x, "command");
     if (command && !trust)
-        return err_set(e, ERR_USAGE, "Read it, then run again with --trust.", "the task starts a worker of its own: %s", command),
+        return err_set(e, ERR_USAGE, "Read it, then run again with --trust.",
+                       "the task starts a worker of its own: %s", command),
                NULL;
     char *own = NULL;
     if (!command) {
@@ -85,7 +89,8 @@ char **worker_command(const struct task *t, bool trust, struct err *e)
     if (words && n)
         return words;
     free(words);
-    return err_set(e, ERR_USAGE, "Write command = PROGRAM ARGS in [worker NAME].", "an empty worker command"), NULL;
+    return err_set(e, ERR_USAGE, "Write command = PROGRAM ARGS in [worker NAME].", "an empty worker command"),
+           NULL;
 }
 
 struct worker *worker_start(struct loop *l, const char *const *argv, const char *log_path,

@@ -1,6 +1,7 @@
-// Rule interchange: exchanges two nested loops, so that the inner one runs along memory. Where the outer loop keeps a
-// scalar accumulator (acc = init; for k acc += e; X[..] = acc;) the accumulation moves into X first: the loop over k goes
-// outside and the stores become the accumulators (naive matrix product: 22x with wide vectors).
+// Rule interchange: exchanges two nested loops, so that the inner one runs along memory. Where the outer loop
+// keeps a scalar accumulator (acc = init; for k acc += e; X[..] = acc;) the accumulation moves into X first:
+// the loop over k goes outside and the stores become the accumulators (naive matrix product: 22x with wide
+// vectors).
 #include "rules/rewrite.h"
 
 struct shape { // acc = init; for k: acc op= value; target = acc
@@ -21,7 +22,8 @@ static const struct node *only_statement(const struct node *body)
 // The accumulator's declaration with its first value.
 static bool is_acc_decl(const struct node *n, struct shape *sh, char why[240])
 {
-    if (n->kind != N_DECL || !n->kids || n->kids->next || !n->kids->a || n->kids->type->ptr || n->kids->type->rank) {
+    if (n->kind != N_DECL || !n->kids || n->kids->next || !n->kids->a || n->kids->type->ptr ||
+        n->kids->type->rank) {
         snprintf(why, 240, "its body does not begin with one scalar accumulator");
         return false;
     }
@@ -39,8 +41,8 @@ static const struct access *access_of(const struct rule_source *s, const struct 
 }
 
 // The store may become the accumulator: same type, moves with the loop, and is not read by what is added.
-static bool target_ok(const struct rule_source *s, const struct loop *j, const struct node *decl, const struct shape *sh,
-                      char why[240])
+static bool target_ok(const struct rule_source *s, const struct loop *j, const struct node *decl,
+                      const struct shape *sh, char why[240])
 {
     const struct access *x = access_of(s, sh->target);
     struct poly stride = {0};
@@ -51,13 +53,14 @@ static bool target_ok(const struct rule_source *s, const struct loop *j, const s
         return false;
     }
     if (!x->elem || !str_eq(x->elem, decl->kids->type->base)) {
-        snprintf(why, 240, "%s is %s and is stored as %s: rounding would change", sh->acc, decl->kids->type->base,
-                 x->elem ? x->elem : "another type");
+        snprintf(why, 240, "%s is %s and is stored as %s: rounding would change", sh->acc,
+                 decl->kids->type->base, x->elem ? x->elem : "another type");
         return false;
     }
     for (size_t i = 0; i < s->a.accesses.n; i++) {
         const struct access *y = &s->a.accesses.v[i];
-        if (y != x && y->loop && loop_inside(y->loop, j) && (!y->base[0] || analysis_may_alias(&s->a, y->base, x->base))) {
+        if (y != x && y->loop && loop_inside(y->loop, j) &&
+            (!y->base[0] || analysis_may_alias(&s->a, y->base, x->base))) {
             snprintf(why, 240, "%s may overlap %s", y->base[0] ? y->base : "a pointer", x->base);
             return false;
         }
@@ -76,7 +79,8 @@ static bool find_shape(const struct rule_source *s, const struct loop *j, struct
     if (!is_acc_decl(decl, sh, why))
         return false;
     sh->k = analysis_loop(&s->a, mid);
-    const struct node *only = sh->k && !sh->k->is_while && !sh->k->has_break ? only_statement(sh->k->body) : NULL;
+    const struct node *only =
+        sh->k && !sh->k->is_while && !sh->k->has_break ? only_statement(sh->k->body) : NULL;
     if (!only || !stmt_reduction(&s->a, only, &sh->red) || !str_eq(sh->red.var, sh->acc) || !sh->red.value ||
         (sh->red.op != RED_ADD && sh->red.op != RED_SUB && sh->red.op != RED_MUL)) {
         snprintf(why, 240, "the inner loop does more than add to %s", sh->acc);
@@ -87,7 +91,8 @@ static bool find_shape(const struct rule_source *s, const struct loop *j, struct
         return false;
     }
     const struct node *set = store->kind == N_EXPR ? store->a : NULL;
-    if (!set || set->kind != N_ASSIGN || set->op != OP_ASSIGN || set->b->kind != N_IDENT || !str_eq(set->b->name, sh->acc)) {
+    if (!set || set->kind != N_ASSIGN || set->op != OP_ASSIGN || set->b->kind != N_IDENT ||
+        !str_eq(set->b->name, sh->acc)) {
         snprintf(why, 240, "%s is not stored as it is", sh->acc);
         return false;
     }
@@ -127,8 +132,8 @@ static void accumulate_in_place(const struct rule_source *s, const struct loop *
     node_text(&s->t, sh->red.value, &value);
     char *indent = rewrite_indent(s, j->stmt);
     str_addf(&body, "%s\n%s    %s = %s;\n", hj.s, indent, target.s, init.s);
-    str_addf(&body, "%s%s\n%s    %s\n%s        %s %s %s;", indent, hk.s, indent, hj.s, indent, target.s, signs[sh->red.op],
-             value.s);
+    str_addf(&body, "%s%s\n%s    %s\n%s        %s %s %s;", indent, hk.s, indent, hj.s, indent, target.s,
+             signs[sh->red.op], value.s);
     rewrite_replace(s, j->stmt, body.s, out);
     free(indent);
     str_free(&hj);
@@ -146,7 +151,8 @@ static const struct loop *perfect_inner(const struct rule_source *s, const struc
     return loop_nest(&s->a, (struct loop *)(uintptr_t)l, nest, 2) >= 2 ? nest[1] : NULL;
 }
 
-static bool can_swap(const struct rule_source *s, const struct loop *outer, const struct loop *inner, char why[240])
+static bool can_swap(const struct rule_source *s, const struct loop *outer, const struct loop *inner,
+                     char why[240])
 {
     bool reorders = false;
     if (outer->is_while || inner->is_while) {
@@ -162,7 +168,8 @@ static bool can_swap(const struct rule_source *s, const struct loop *outer, cons
     return a.v == TRI_YES;
 }
 
-static void swap_headers(const struct rule_source *s, const struct loop *outer, const struct loop *inner, struct str *out)
+static void swap_headers(const struct rule_source *s, const struct loop *outer, const struct loop *inner,
+                         struct str *out)
 {
     size_t outer_at, inner_at, len;
     struct str ho = {0}, hi = {0};
@@ -191,7 +198,8 @@ static void sites(const struct rule_source *s, rule_sites *out)
         } else if (!l->is_while && node_contains(l->body, N_FOR)) {
             bool ok = !rewrite_has_pragma(s, l->stmt) && find_shape(s, l, &sh, why);
             if (ok)
-                rewrite_site(s, out, l->stmt, true, NULL, "%s outside %s, accumulating in place", sh.k->var, l->var);
+                rewrite_site(s, out, l->stmt, true, NULL, "%s outside %s, accumulating in place", sh.k->var,
+                             l->var);
             else
                 rewrite_site(s, out, l->stmt, false, NULL, "%s",
                              rewrite_has_pragma(s, l->stmt) ? "it has a pragma already" : why);
@@ -199,7 +207,8 @@ static void sites(const struct rule_source *s, rule_sites *out)
     }
 }
 
-static int apply(const struct rule_source *s, const char *where, const json *params, struct str *out, struct err *e)
+static int apply(const struct rule_source *s, const char *where, const json *params, struct str *out,
+                 struct err *e)
 {
     (void)params;
     struct node *n = rewrite_find(s, where, e);

@@ -159,10 +159,11 @@ const char *rewrite_param(const json *params, const char *name, const char *othe
     return json_str_or(params, name, otherwise);
 }
 
-void rewrite_site(const struct rule_source *s, rule_sites *out, const struct node *stmt, bool ok, json *params,
-                  const char *why, ...)
+void rewrite_site(const struct rule_source *s, rule_sites *out, const struct node *stmt, bool ok,
+                  json *params, const char *why, ...)
 {
-    struct rule_site site = {.where = site_of(&s->a, stmt), .line = node_line(&s->t, stmt), .ok = ok, .params = params};
+    struct rule_site site = {
+        .where = site_of(&s->a, stmt), .line = node_line(&s->t, stmt), .ok = ok, .params = params};
     va_list ap;
     va_start(ap, why);
     vsnprintf(site.why, sizeof site.why, why, ap);

@@ -1,20 +1,20 @@
-// What rules share: indentation, splices, names, and the annotations that a rewrite brings with it (a flag that it
-// needs, a knob that it introduces). All work on text and give whole new texts.
+// What rules share: indentation, splices, names, and the annotations that a rewrite brings with it (a flag
+// that it needs, a knob that it introduces). All work on text and give whole new texts.
 #pragma once
 #include "rules/rule.h"
 
 // White space at the start of the line that the statement begins on; malloc'ed.
 char *rewrite_indent(const struct rule_source *s, const struct node *stmt);
-// The text with statement n (and its own indentation kept) replaced by body, whose lines are indented already but for
-// the first.
+// The text with statement n (and its own indentation kept) replaced by body, whose lines are indented already
+// but for the first.
 void rewrite_replace(const struct rule_source *s, const struct node *n, const char *body, struct str *out);
 // The text with a line put before statement n, indented like it.
 void rewrite_before(const struct rule_source *s, const struct node *n, const char *line, struct str *out);
 // Appends code to out, each line indented by indent (the first one too), a newline after each.
 void rewrite_lines(struct str *out, const char *indent, const char *code);
 
-// Puts a flag into the kernel's flags annotation (made inside the body where there is none); no change where it is
-// there or in the task's cflags already. text is replaced.
+// Puts a flag into the kernel's flags annotation (made inside the body where there is none); no change where
+// it is there or in the task's cflags already. text is replaced.
 int rewrite_need_flag(const struct rule_source *s, struct str *text, const char *flag, struct err *e);
 // Puts "#define NAME value // knob: values" at the start of the body. values is a NULL-terminated list.
 int rewrite_add_knob(const struct rule_source *s, struct str *text, const char *name, const char *value,

@@ -1,11 +1,12 @@
-// Rule simd: "#pragma omp simd", with reduction() for the scalars that the loop only accumulates. Without it gcc may not
-// reorder a float sum at all (dot product: 8x).
+// Rule simd: "#pragma omp simd", with reduction() for the scalars that the loop only accumulates. Without it
+// gcc may not reorder a float sum at all (dot product: 8x).
 #include "rules/rewrite.h"
 
 static const char *red_sign(enum red_op op)
 {
-    static const char *const signs[] = {[RED_ADD] = "+", [RED_SUB] = "-", [RED_MUL] = "*", [RED_MAX] = "max",
-                                        [RED_MIN] = "min", [RED_AND] = "&", [RED_OR] = "|", [RED_XOR] = "^"};
+    static const char *const signs[] = {
+        [RED_ADD] = "+",   [RED_SUB] = "-", [RED_MUL] = "*", [RED_MAX] = "max",
+        [RED_MIN] = "min", [RED_AND] = "&", [RED_OR] = "|",  [RED_XOR] = "^"};
     return (size_t)op < countof(signs) ? signs[op] : NULL;
 }
 
@@ -82,7 +83,8 @@ static void sites(const struct rule_source *s, rule_sites *out)
     }
 }
 
-static int apply(const struct rule_source *s, const char *where, const json *params, struct str *out, struct err *e)
+static int apply(const struct rule_source *s, const char *where, const json *params, struct str *out,
+                 struct err *e)
 {
     (void)params;
     struct node *n = rewrite_find(s, where, e);

@@ -1,8 +1,9 @@
-// Rule tile: a register tile of two nested loops whose iterations are independent. A block of TI x TJ iterations runs
-// together: each scalar that an iteration declares becomes a small array, each statement is done for the whole block
-// before the next one, and loops inside (over k) run once for the block instead of once for each iteration, so what they
-// load is used TI or TJ times (matrix product: 2 to 3x over the best loop order). The original loops stay as the
-// remainder. Nothing of the body is known here but its statements.
+// Rule tile: a register tile of two nested loops whose iterations are independent. A block of TI x TJ
+// iterations runs together: each scalar that an iteration declares becomes a small array, each statement is
+// done for the whole block before the next one, and loops inside (over k) run once for the block instead of
+// once for each iteration, so what they load is used TI or TJ times (matrix product: 2 to 3x over the best
+// loop order). The original loops stay as the remainder. Nothing of the body is known here but its
+// statements.
 #include "rules/rewrite.h"
 
 struct nest {
@@ -17,7 +18,8 @@ static bool straight(const struct node *n)
     return n->kind == N_EXPR || n->kind == N_EMPTY;
 }
 
-// A statement of the block body: an expression, a scalar declaration, or a counted loop over such expressions.
+// A statement of the block body: an expression, a scalar declaration, or a counted loop over such
+// expressions.
 static bool statement_ok(const struct rule_source *s, struct nest *x, const struct node *n, char why[240])
 {
     if (straight(n))
@@ -98,7 +100,8 @@ static bool find_nest(const struct rule_source *s, const struct loop *i, struct 
     }
     int count = 0;
     const struct node *body = x->j->body;
-    for (const struct node *n = body->kind == N_BLOCK ? body->kids : body; n; n = body->kind == N_BLOCK ? n->next : NULL)
+    for (const struct node *n = body->kind == N_BLOCK ? body->kids : body; n;
+         n = body->kind == N_BLOCK ? n->next : NULL)
         if (++count > STATEMENTS_MAX || !statement_ok(s, x, n, why)) {
             if (count > STATEMENTS_MAX)
                 snprintf(why, 240, "its body is too long for a register tile");
@@ -115,8 +118,8 @@ struct names {
 
 static void names_open(const struct rule_source *s, const struct nest *x, struct names *n)
 {
-    *n = (struct names){rewrite_name(s, "TI"), rewrite_name(s, "TJ"), NULL, NULL, rewrite_name(s, "ii"), rewrite_name(s, "jj"),
-                        {0}, {0}};
+    *n = (struct names){rewrite_name(s, "TI"), rewrite_name(s, "TJ"), NULL, NULL,
+                        rewrite_name(s, "ii"), rewrite_name(s, "jj"), {0},  {0}};
     char *i0 = xasprintf("%s_0", x->i->var), *j0 = xasprintf("%s_0", x->j->var);
     n->i0 = rewrite_name(s, i0);
     n->j0 = rewrite_name(s, j0);
@@ -165,7 +168,8 @@ __attribute__((format(printf, 3, 4))) static void line(struct writer *w, int dep
     str_addc(w->out, '\n');
 }
 
-// One statement for every cell of the tile. The inner loop is asked to be vector code, the outer to be unrolled.
+// One statement for every cell of the tile. The inner loop is asked to be vector code, the outer to be
+// unrolled.
 static void write_cells(struct writer *w, int depth, const char *statement)
 {
     const struct names *n = w->n;
@@ -237,14 +241,17 @@ static void write_tile(struct writer *w)
     bound_text(w->s, j, false, &jhi);
     node_text(&w->s->t, j->body, &body);
     line(w, 0, "%s %s = %s;", type_of(i), n->i0, ilo.s);
-    line(w, 0, "for (; %s < %s && %s - %s >= %s; %s += %s) {", n->i0, ihi.s, ihi.s, n->i0, n->ti, n->i0, n->ti);
+    line(w, 0, "for (; %s < %s && %s - %s >= %s; %s += %s) {", n->i0, ihi.s, ihi.s, n->i0, n->ti, n->i0,
+         n->ti);
     line(w, 1, "%s %s = %s;", type_of(j), n->j0, jlo.s);
-    line(w, 1, "for (; %s < %s && %s - %s >= %s; %s += %s) {", n->j0, jhi.s, jhi.s, n->j0, n->tj, n->j0, n->tj);
+    line(w, 1, "for (; %s < %s && %s - %s >= %s; %s += %s) {", n->j0, jhi.s, jhi.s, n->j0, n->tj, n->j0,
+         n->tj);
     const struct node *b = j->body;
     for (const struct node *k = b->kind == N_BLOCK ? b->kids : b; k; k = b->kind == N_BLOCK ? k->next : NULL)
         write_statement(w, 2, k);
     line(w, 1, "}");
-    line(w, 1, "for (%s %s = %s; %s < %s + %s; %s++)", type_of(i), i->var, n->i0, i->var, n->i0, n->ti, i->var);
+    line(w, 1, "for (%s %s = %s; %s < %s + %s; %s++)", type_of(i), i->var, n->i0, i->var, n->i0, n->ti,
+         i->var);
     line(w, 2, "for (%s %s = %s; %s < %s; %s++)", type_of(j), j->var, n->j0, j->var, jhi.s, j->var);
     line(w, 3, "%s", body.s);
     line(w, 0, "}");
@@ -267,14 +274,16 @@ static void sites(const struct rule_source *s, rule_sites *out)
         if (!node_contains(l->body, N_FOR))
             continue;
         if (find_nest(s, l, &x, why))
-            rewrite_site(s, out, l->stmt, true, NULL, "a block of %s x %s iterations together", l->var, x.j->var);
+            rewrite_site(s, out, l->stmt, true, NULL, "a block of %s x %s iterations together", l->var,
+                         x.j->var);
         else
             rewrite_site(s, out, l->stmt, false, NULL, "%s", why);
         vec_free(&x.locals);
     }
 }
 
-static int apply(const struct rule_source *s, const char *where, const json *params, struct str *out, struct err *e)
+static int apply(const struct rule_source *s, const char *where, const json *params, struct str *out,
+                 struct err *e)
 {
     (void)params;
     struct node *stmt = rewrite_find(s, where, e);

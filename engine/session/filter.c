@@ -25,8 +25,9 @@ static const struct {
     const char *sign;
     enum op op;
     bool text, number;
-} signs[] = {{"!=", OP_NE, true, true},  {"<=", OP_LE, false, true}, {">=", OP_GE, false, true}, {"==", OP_EQ, true, true},
-             {"=", OP_EQ, true, true},   {"<", OP_LT, false, true},  {">", OP_GT, false, true},  {"~", OP_HAS, true, false}};
+} signs[] = {{"!=", OP_NE, true, true}, {"<=", OP_LE, false, true}, {">=", OP_GE, false, true},
+             {"==", OP_EQ, true, true}, {"=", OP_EQ, true, true},   {"<", OP_LT, false, true},
+             {">", OP_GT, false, true}, {"~", OP_HAS, true, false}};
 
 static int unknown_field(const char *name, const struct filter_field *fields, int n, struct err *e)
 {
@@ -88,10 +89,12 @@ static int parse_cond(struct filter *f, const char *word, int n, struct err *e)
         vec_push(&f->conds, c);
         return 0;
     }
-    return err_set(e, ERR_USAGE, "Write FIELD>VALUE, as in speedup>1.5 op=tune.", "cannot read the condition %s", word);
+    return err_set(e, ERR_USAGE, "Write FIELD>VALUE, as in speedup>1.5 op=tune.",
+                   "cannot read the condition %s", word);
 }
 
-int filter_parse(const char *text, const struct filter_field *fields, int n, struct filter **out, struct err *e)
+int filter_parse(const char *text, const struct filter_field *fields, int n, struct filter **out,
+                 struct err *e)
 {
     char **words = str_words(text, NULL);
     if (!words)
@@ -125,7 +128,8 @@ static bool holds(const struct cond *c, bool is_text, struct filter_value v)
         return is_text ? v.text && *v.text : !isnan(v.number) && v.number != 0;
     if (is_text) {
         const char *text = v.text ? v.text : "";
-        return c->op == OP_HAS ? strcasestr(text, c->text) != NULL : str_eq(text, c->text) == (c->op == OP_EQ);
+        return c->op == OP_HAS ? strcasestr(text, c->text) != NULL
+                               : str_eq(text, c->text) == (c->op == OP_EQ);
     }
     if (isnan(v.number))
         return false;

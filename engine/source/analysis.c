@@ -82,9 +82,10 @@ bool expr_poly(const struct analysis *a, const struct node *n, struct poly *out)
 
 bool call_is_pure(const struct analysis *a, const char *name)
 {
-    static const char *const pure[] = {"sqrt", "exp", "exp2", "log", "log2", "log10", "sin", "cos", "tan", "tanh", "fabs", "fma", "pow", "fmax",
-                                       "fmin", "floor", "ceil", "round", "trunc", "erf", "expm1", "log1p", "rsqrt", "abs", "cbrt", "hypot",
-                                       "atan", "atan2", "sinh", "cosh", "asin", "acos"};
+    static const char *const pure[] = {"sqrt", "exp",   "exp2",  "log",   "log2",  "log10", "sin",   "cos",
+                                       "tan",  "tanh",  "fabs",  "fma",   "pow",   "fmax",  "fmin",  "floor",
+                                       "ceil", "round", "trunc", "erf",   "expm1", "log1p", "rsqrt", "abs",
+                                       "cbrt", "hypot", "atan",  "atan2", "sinh",  "cosh",  "asin",  "acos"};
     (void)a;
     size_t n = strlen(name);
     for (size_t i = 0; i < countof(pure); i++) {
@@ -177,8 +178,8 @@ bool scalar_written(const struct analysis *a, const char *name, const struct nod
 
 static bool leaves(const struct node *body)
 {
-    return node_contains(body, N_BREAK) || node_contains(body, N_GOTO) || node_contains(body, N_RETURN) || node_contains(body, N_CONTINUE) ||
-           node_contains(body, N_OPAQUE) || node_contains(body, N_LABEL);
+    return node_contains(body, N_BREAK) || node_contains(body, N_GOTO) || node_contains(body, N_RETURN) ||
+           node_contains(body, N_CONTINUE) || node_contains(body, N_OPAQUE) || node_contains(body, N_LABEL);
 }
 
 struct bound_check {
@@ -192,7 +193,8 @@ static bool check_bound(void *user, struct node *n)
     struct bound_check *c = user;
     if (n->kind == N_IDENT && scalar_written(c->a, n->name, c->body))
         c->changes = true;
-    if (n->kind == N_INDEX || n->kind == N_CALL || n->kind == N_MEMBER || (n->kind == N_UNARY && n->op == OP_MUL))
+    if (n->kind == N_INDEX || n->kind == N_CALL || n->kind == N_MEMBER ||
+        (n->kind == N_UNARY && n->op == OP_MUL))
         c->changes = true;
     return !c->changes;
 }
@@ -251,8 +253,8 @@ static bool read_step(const struct analysis *a, struct loop *l, struct node *ste
         l->step = 1;
         return true;
     }
-    return step->kind == N_ASSIGN && step->op == OP_ADD_ASSIGN && step->a->kind == N_IDENT && str_eq(step->a->name, l->var) &&
-           node_const(a->t, step->b, &l->step) && l->step > 0;
+    return step->kind == N_ASSIGN && step->op == OP_ADD_ASSIGN && step->a->kind == N_IDENT &&
+           str_eq(step->a->name, l->var) && node_const(a->t, step->b, &l->step) && l->step > 0;
 }
 
 struct answer loop_canonical(const struct analysis *a, const struct node *stmt)
@@ -347,7 +349,8 @@ bool loop_inside(const struct loop *l, const struct loop *outer)
 static struct loop *only_loop_in(const struct analysis *a, const struct loop *l)
 {
     const struct node *body = l->body, *only = NULL;
-    for (const struct node *k = body->kind == N_BLOCK ? body->kids : body; k; k = body->kind == N_BLOCK ? k->next : NULL) {
+    for (const struct node *k = body->kind == N_BLOCK ? body->kids : body; k;
+         k = body->kind == N_BLOCK ? k->next : NULL) {
         if (k->kind == N_EMPTY)
             continue;
         if (only)
@@ -437,7 +440,8 @@ static const char *follow(const struct analysis *a, const struct var_info *v, st
     return follow(a, b, offset, depth + 1);
 }
 
-static void subscript(const struct analysis *a, struct access *x, const struct node *const *subs, int rank, const struct var_info *v)
+static void subscript(const struct analysis *a, struct access *x, const struct node *const *subs, int rank,
+                      const struct var_info *v)
 {
     x->affine = true;
     poly_const(&x->sub, 0);
@@ -481,7 +485,8 @@ static void walk(struct walker w, struct node *n, enum access_kind kind);
 static void add_access(struct walker *w, struct node *n, enum access_kind kind)
 {
     const struct node *subs[TYPE_MAX_RANK] = {0};
-    struct access x = {.node = n, .kind = kind, .base = "", .conditional = w->conditional, .loop = w->loop, .stmt = w->stmt};
+    struct access x = {
+        .node = n, .kind = kind, .base = "", .conditional = w->conditional, .loop = w->loop, .stmt = w->stmt};
     int rank;
     const struct node *root = n->kind == N_INDEX ? root_of(n, subs, &rank) : NULL;
     const struct var_info *v = root ? analysis_var(w->a, root->name) : NULL;
@@ -535,8 +540,9 @@ static void walk(struct walker w, struct node *n, enum access_kind kind)
             walk(w, n->a, ACC_READ);
         return;
     case N_CALL:
-        vec_push(&w.a->calls, (struct call_use){n, n->a->kind == N_IDENT ? n->a->name : "",
-                                                n->a->kind == N_IDENT && call_is_pure(w.a, n->a->name), w.loop, w.stmt});
+        vec_push(&w.a->calls,
+                 (struct call_use){n, n->a->kind == N_IDENT ? n->a->name : "",
+                                   n->a->kind == N_IDENT && call_is_pure(w.a, n->a->name), w.loop, w.stmt});
         walk_kids(w, n);
         return;
     case N_IF:
@@ -548,7 +554,8 @@ static void walk(struct walker w, struct node *n, enum access_kind kind)
         return;
     case N_VAR:
         if (n->a)
-            vec_push(&w.a->scalars, (struct scalar_use){n->name, n, ACC_WRITE, w.conditional, w.loop, w.stmt});
+            vec_push(&w.a->scalars,
+                     (struct scalar_use){n->name, n, ACC_WRITE, w.conditional, w.loop, w.stmt});
         walk(w, n->a, ACC_READ);
         return;
     default:
@@ -580,11 +587,13 @@ void analysis_run(struct analysis *a, struct ast *t, const struct func *f, bool 
 {
     *a = (struct analysis){.t = t, .f = f, .no_alias = no_alias};
     for (size_t i = 0; f && i < f->params.n; i++)
-        vec_push(&a->vars, (struct var_info){.name = f->params.v[i].name, .type = f->params.v[i].type, .param = true});
+        vec_push(&a->vars,
+                 (struct var_info){.name = f->params.v[i].name, .type = f->params.v[i].type, .param = true});
     node_walk(t->root, collect_vars, a);
     // The same counter declared by several loops one after the other is no shadowing that matters.
     for (size_t i = 0; i < a->vars.n; i++)
-        if (a->vars.v[i].decl && a->vars.v[i].decl->up && a->vars.v[i].decl->up->up && a->vars.v[i].decl->up->up->kind == N_FOR)
+        if (a->vars.v[i].decl && a->vars.v[i].decl->up && a->vars.v[i].decl->up->up &&
+            a->vars.v[i].decl->up->up->kind == N_FOR)
             a->vars.v[i].shadowed = false;
     find_loops(a, t->root, NULL);
     walk((struct walker){.a = a}, t->root, ACC_READ);

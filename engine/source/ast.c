@@ -140,7 +140,8 @@ struct node *ast_parse_expr(struct ast *t, const char *text)
 
 void node_bytes(const struct ast *t, const struct node *n, size_t *at, size_t *len)
 {
-    const struct token *a = &t->ts->t.v[n->first], *b = &t->ts->t.v[n->end > n->first ? n->end - 1 : n->first];
+    const struct token *a = &t->ts->t.v[n->first],
+                       *b = &t->ts->t.v[n->end > n->first ? n->end - 1 : n->first];
     *at = a->at;
     *len = b->at + b->len - a->at;
 }
@@ -207,7 +208,8 @@ bool node_same(const struct node *a, const struct node *b)
 {
     if (!a || !b)
         return a == b;
-    if (a->kind != b->kind || a->op != b->op || a->kind == N_OPAQUE || !(a->name ? str_eq(a->name, b->name) : !b->name))
+    if (a->kind != b->kind || a->op != b->op || a->kind == N_OPAQUE ||
+        !(a->name ? str_eq(a->name, b->name) : !b->name))
         return false;
     if (!node_same(a->a, b->a) || !node_same(a->b, b->b) || !node_same(a->c, b->c) || !node_same(a->d, b->d))
         return false;
@@ -220,11 +222,42 @@ bool node_same(const struct node *a, const struct node *b)
 
 const char *node_kind_name(enum node_kind k)
 {
-    static const char *const names[] = {"block",   "declaration", "expression", "for",     "while",  "do",     "if",    "switch", "case",
-                                        "return",  "break",       "continue",   "goto",    "label",  "pragma", "preprocessor line",
-                                        "empty",   "code that was not understood", "variable", "name", "number", "string", "character",
-                                        "unary",   "postfix",     "binary",     "assignment", "?:",  "comma",  "call",  "index",
-                                        "member",  "cast",        "sizeof",     "compound literal", "initialiser"};
+    static const char *const names[] = {"block",
+                                        "declaration",
+                                        "expression",
+                                        "for",
+                                        "while",
+                                        "do",
+                                        "if",
+                                        "switch",
+                                        "case",
+                                        "return",
+                                        "break",
+                                        "continue",
+                                        "goto",
+                                        "label",
+                                        "pragma",
+                                        "preprocessor line",
+                                        "empty",
+                                        "code that was not understood",
+                                        "variable",
+                                        "name",
+                                        "number",
+                                        "string",
+                                        "character",
+                                        "unary",
+                                        "postfix",
+                                        "binary",
+                                        "assignment",
+                                        "?:",
+                                        "comma",
+                                        "call",
+                                        "index",
+                                        "member",
+                                        "cast",
+                                        "sizeof",
+                                        "compound literal",
+                                        "initialiser"};
     return (size_t)k < countof(names) ? names[k] : "?";
 }
 
@@ -342,9 +375,29 @@ void ast_clone(const struct ast *t, const struct node *n, const struct subst *s,
 
 bool ctype_is_int(const struct ctype *ty)
 {
-    static const char *const ints[] = {"int", "long", "long long", "unsigned", "unsigned int", "unsigned long", "unsigned long long",
-                                       "short", "size_t", "ssize_t", "ptrdiff_t", "int32_t", "int64_t", "uint32_t", "uint64_t",
-                                       "long int", "char", "unsigned char", "uint8_t", "int8_t", "uint16_t", "int16_t", "intptr_t"};
+    static const char *const ints[] = {"int",
+                                       "long",
+                                       "long long",
+                                       "unsigned",
+                                       "unsigned int",
+                                       "unsigned long",
+                                       "unsigned long long",
+                                       "short",
+                                       "size_t",
+                                       "ssize_t",
+                                       "ptrdiff_t",
+                                       "int32_t",
+                                       "int64_t",
+                                       "uint32_t",
+                                       "uint64_t",
+                                       "long int",
+                                       "char",
+                                       "unsigned char",
+                                       "uint8_t",
+                                       "int8_t",
+                                       "uint16_t",
+                                       "int16_t",
+                                       "intptr_t"};
     for (size_t i = 0; i < countof(ints) && !ty->ptr && !ty->rank; i++)
         if (str_eq(ty->base, ints[i]))
             return true;
@@ -353,5 +406,6 @@ bool ctype_is_int(const struct ctype *ty)
 
 bool ctype_is_float(const struct ctype *ty)
 {
-    return !ty->ptr && !ty->rank && (str_eq(ty->base, "float") || str_eq(ty->base, "double") || str_eq(ty->base, "_Float16"));
+    return !ty->ptr && !ty->rank &&
+           (str_eq(ty->base, "float") || str_eq(ty->base, "double") || str_eq(ty->base, "_Float16"));
 }

@@ -68,7 +68,8 @@ static struct node *parse_primary(struct parser *p)
     if (p->at >= p->end)
         return NULL;
     if (t->kind == TOK_IDENT || t->kind == TOK_NUM || t->kind == TOK_CHAR || t->kind == TOK_STR) {
-        static const enum node_kind kinds[] = {[TOK_IDENT] = N_IDENT, [TOK_NUM] = N_NUM, [TOK_STR] = N_STR, [TOK_CHAR] = N_CHAR};
+        static const enum node_kind kinds[] = {
+            [TOK_IDENT] = N_IDENT, [TOK_NUM] = N_NUM, [TOK_STR] = N_STR, [TOK_CHAR] = N_CHAR};
         struct node *n = ast_node(p, kinds[t->kind], first);
         n->name = ast_spelling(p, first);
         p->at++;
@@ -150,7 +151,8 @@ static struct node *parse_cast(struct parser *p)
     struct ctype *ty = ast_alloc(p->t, sizeof *ty);
     const char *name = NULL;
     p->at++;
-    bool ok = starts_type(p, p->at) && parse_type(p, ty) && parse_declarator(p, ty, &name) && !name && is_op(p, OP_RPAREN);
+    bool ok = starts_type(p, p->at) && parse_type(p, ty) && parse_declarator(p, ty, &name) && !name &&
+              is_op(p, OP_RPAREN);
     if (ok) {
         p->at++;
         struct node *n = ast_node(p, N_CAST, first);

@@ -8,12 +8,12 @@ struct parser {
 };
 struct node *ast_node(struct parser *p, enum node_kind kind, uint32_t first);
 const char *ast_spelling(struct parser *p, uint32_t tok);
-void ast_adopt(struct node *parent);          // sets `up` of everything directly below
-struct node *parse_expr(struct parser *p);    // with commas; NULL where it is none
-struct node *parse_assign(struct parser *p);  // without
-struct node *parse_init(struct parser *p);    // assignment expression or braces
-bool parse_type(struct parser *p, struct ctype *ty);                               // specifiers; false where there are none
-bool parse_declarator(struct parser *p, struct ctype *ty, const char **name);      // * qualifiers name [dims]
+void ast_adopt(struct node *parent);                 // sets `up` of everything directly below
+struct node *parse_expr(struct parser *p);           // with commas; NULL where it is none
+struct node *parse_assign(struct parser *p);         // without
+struct node *parse_init(struct parser *p);           // assignment expression or braces
+bool parse_type(struct parser *p, struct ctype *ty); // specifiers; false where there are none
+bool parse_declarator(struct parser *p, struct ctype *ty, const char **name); // * qualifiers name [dims]
 bool starts_type(struct parser *p, uint32_t tok);
 struct node *parse_statement(struct parser *p);
 void parse_block(struct parser *p, struct node *block); // statements up to p->end

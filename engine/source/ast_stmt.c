@@ -24,16 +24,19 @@ static bool in_list(const struct parser *p, uint32_t i, const char *const *words
     return false;
 }
 
-static const char *const base_words[] = {"void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "_Bool",
-                                         "bool", "_Float16", "__bf16", "__half", "half", NULL};
-static const char *const qualifier_words[] = {"const", "volatile", "restrict", "__restrict", "__restrict__", "register", "static",
-                                              "extern", "inline", "auto", "constexpr", NULL};
-static const char *const type_names[] = {"size_t", "ssize_t", "ptrdiff_t", "intptr_t", "uintptr_t", "int8_t", "int16_t", "int32_t",
-                                         "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t", "struct", "union", "enum",
-                                         "real", "__m128", "__m256", "__m512", "__m128d", "__m256d", "__m512d", "__m128i", "__m256i",
-                                         "__m512i", NULL};
-static const char *const statement_words[] = {"return", "if", "for", "while", "do", "switch", "case", "default", "break", "continue",
-                                              "goto", "else", "sizeof", NULL};
+static const char *const base_words[] = {"void",   "char",   "short",    "int",   "long", "float",
+                                         "double", "signed", "unsigned", "_Bool", "bool", "_Float16",
+                                         "__bf16", "__half", "half",     NULL};
+static const char *const qualifier_words[] = {"const",        "volatile", "restrict",  "__restrict",
+                                              "__restrict__", "register", "static",    "extern",
+                                              "inline",       "auto",     "constexpr", NULL};
+static const char *const type_names[] = {
+    "size_t",  "ssize_t",  "ptrdiff_t", "intptr_t", "uintptr_t", "int8_t",  "int16_t", "int32_t", "int64_t",
+    "uint8_t", "uint16_t", "uint32_t",  "uint64_t", "struct",    "union",   "enum",    "real",    "__m128",
+    "__m256",  "__m512",   "__m128d",   "__m256d",  "__m512d",   "__m128i", "__m256i", "__m512i", NULL};
+static const char *const statement_words[] = {"return", "if",   "for",     "while", "do",
+                                              "switch", "case", "default", "break", "continue",
+                                              "goto",   "else", "sizeof",  NULL};
 
 bool starts_type(struct parser *p, uint32_t i)
 {
@@ -57,8 +60,9 @@ static void qualifier(struct parser *p, struct ctype *ty)
     const struct {
         const char *word;
         bool *flag;
-    } flags[] = {{"const", &ty->const_base}, {"volatile", &ty->is_volatile}, {"static", &ty->is_static}, {"extern", &ty->is_extern},
-                 {"register", &ty->is_register}, {"inline", &ty->is_inline}, {"constexpr", &ty->is_constexpr}};
+    } flags[] = {{"const", &ty->const_base},      {"volatile", &ty->is_volatile}, {"static", &ty->is_static},
+                 {"extern", &ty->is_extern},      {"register", &ty->is_register}, {"inline", &ty->is_inline},
+                 {"constexpr", &ty->is_constexpr}};
     for (size_t i = 0; i < countof(flags); i++)
         if (is_word(p, flags[i].word))
             *flags[i].flag = true;
@@ -96,7 +100,8 @@ bool parse_declarator(struct parser *p, struct ctype *ty, const char **name)
     while (is_op(p, OP_MUL)) {
         p->at++;
         unsigned bit = 1u << ty->ptr++;
-        for (; p->at < p->end && tok(p, p->at)->kind == TOK_IDENT && in_list(p, p->at, qualifier_words); p->at++) {
+        for (; p->at < p->end && tok(p, p->at)->kind == TOK_IDENT && in_list(p, p->at, qualifier_words);
+             p->at++) {
             if (is_word(p, "const"))
                 ty->const_ptr |= bit;
             else
@@ -131,7 +136,8 @@ static struct node *opaque(struct parser *p, uint32_t first, const char *why)
     int depth = 0;
     while (p->at < p->end) {
         const struct token *t = tok(p, p->at);
-        if (t->kind == TOK_PUNCT && (t->op == OP_LBRACE || t->op == OP_LPAREN || t->op == OP_LBRACK) && t->match > p->at) {
+        if (t->kind == TOK_PUNCT && (t->op == OP_LBRACE || t->op == OP_LPAREN || t->op == OP_LBRACK) &&
+            t->match > p->at) {
             bool block = t->op == OP_LBRACE;
             p->at = t->match + 1;
             if (block && depth == 0 && !is_op(p, OP_SEMI))

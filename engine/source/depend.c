@@ -20,7 +20,8 @@ bool analysis_may_alias(const struct analysis *a, const char *x, const char *y)
     const struct var_info *u = analysis_var(a, x), *v = analysis_var(a, y);
     if (!u || !v || !u->type || !v->type)
         return true;
-    bool local_u = !u->param && u->type->rank > 0 && !u->type->ptr, local_v = !v->param && v->type->rank > 0 && !v->type->ptr;
+    bool local_u = !u->param && u->type->rank > 0 && !u->type->ptr,
+         local_v = !v->param && v->type->rank > 0 && !v->type->ptr;
     if (local_u || local_v)
         return u->address_taken && v->address_taken;
     return !(a->no_alias && u->param && v->param);
@@ -64,7 +65,8 @@ static bool fits_in(const struct loop *k, const struct poly *coef, const struct 
     return ok;
 }
 
-// Whether what is left of a subscript (over the counters inside l) stays within one step of l, so that two iterations never meet.
+// Whether what is left of a subscript (over the counters inside l) stays within one step of l, so that two
+// iterations never meet.
 static bool rest_within(const struct access *x, const struct loop *l, struct poly *rest, struct poly *range)
 {
     for (int guard = 0; guard < 8; guard++) {
@@ -101,17 +103,20 @@ static bool rest_within(const struct access *x, const struct loop *l, struct pol
 }
 
 // May x and y meet in different iterations of l?
-struct answer access_overlap(const struct analysis *a, const struct access *x, const struct access *y, const struct loop *l)
+struct answer access_overlap(const struct analysis *a, const struct access *x, const struct access *y,
+                             const struct loop *l)
 {
     if (!analysis_may_alias(a, x->base, y->base))
         return answer(TRI_NO, "%s and %s never overlap", x->base, y->base);
     if (!str_eq(x->base, y->base) || !*x->base)
-        return answer(TRI_UNKNOWN, "%s and %s may overlap", *x->base ? x->base : "a pointer", *y->base ? y->base : "a pointer");
+        return answer(TRI_UNKNOWN, "%s and %s may overlap", *x->base ? x->base : "a pointer",
+                      *y->base ? y->base : "a pointer");
     if (!x->affine || !y->affine || !l)
         return answer(TRI_UNKNOWN, "a subscript of %s is not a known function of the counters", x->base);
     struct poly sx, rx, sy, ry, range, diff;
     bool split = poly_split(&x->sub, l->var, &sx, &rx) & poly_split(&y->sub, l->var, &sy, &ry);
-    struct answer r = answer(TRI_UNKNOWN, "%s is touched at places that may meet in different iterations of %s", x->base, l->var);
+    struct answer r = answer(
+        TRI_UNKNOWN, "%s is touched at places that may meet in different iterations of %s", x->base, l->var);
     if (split && sx.t.n == 0 && sy.t.n == 0)
         r = answer(TRI_YES, "every iteration of %s touches the same place of %s", l->var, x->base);
     else if (split && poly_equal(&sx, &sy) && sx.t.n) {
@@ -141,8 +146,8 @@ static enum red_op op_of_assign(enum op_kind op)
     static const struct {
         enum op_kind op;
         enum red_op red;
-    } map[] = {{OP_ADD_ASSIGN, RED_ADD}, {OP_SUB_ASSIGN, RED_SUB}, {OP_MUL_ASSIGN, RED_MUL}, {OP_AND_ASSIGN, RED_AND}, {OP_OR_ASSIGN, RED_OR},
-               {OP_XOR_ASSIGN, RED_XOR}};
+    } map[] = {{OP_ADD_ASSIGN, RED_ADD}, {OP_SUB_ASSIGN, RED_SUB}, {OP_MUL_ASSIGN, RED_MUL},
+               {OP_AND_ASSIGN, RED_AND}, {OP_OR_ASSIGN, RED_OR},   {OP_XOR_ASSIGN, RED_XOR}};
     for (size_t i = 0; i < countof(map); i++)
         if (map[i].op == op)
             return map[i].red;
@@ -160,7 +165,8 @@ static bool float_target(const struct analysis *a, const struct node *target)
     while (root->kind == N_INDEX)
         root = root->a;
     const struct var_info *v = root->kind == N_IDENT ? analysis_var(a, root->name) : NULL;
-    return !v || !v->type || !v->type->base || strstr(v->type->base, "float") || strstr(v->type->base, "double");
+    return !v || !v->type || !v->type->base || strstr(v->type->base, "float") ||
+           strstr(v->type->base, "double");
 }
 
 // s = s op e, s = e op s, s = fmax(s, e), s = e > s ? e : s
@@ -172,7 +178,8 @@ static bool from_plain(struct reduction *r, struct node *t, struct node *v)
             r->value = v->b;
         else if (node_same(v->b, t) && r->op != RED_SUB)
             r->value = v->a;
-    } else if (v->kind == N_CALL && v->a->kind == N_IDENT && v->kids && v->kids->next && !v->kids->next->next) {
+    } else if (v->kind == N_CALL && v->a->kind == N_IDENT && v->kids && v->kids->next &&
+               !v->kids->next->next) {
         bool max = str_starts(v->a->name, "fmax"), min = str_starts(v->a->name, "fmin");
         r->op = max ? RED_MAX : min ? RED_MIN : RED_NONE;
         r->value = node_same(v->kids, t) ? v->kids->next : node_same(v->kids->next, t) ? v->kids : NULL;
@@ -182,7 +189,8 @@ static bool from_plain(struct reduction *r, struct node *t, struct node *v)
         struct node *e = node_same(v->c, t) ? v->b : node_same(v->b, t) ? v->c : NULL;
         if (!e || (!greater && !less))
             return false;
-        bool e_left = node_same(c->a, e) && node_same(c->b, t), t_left = node_same(c->a, t) && node_same(c->b, e);
+        bool e_left = node_same(c->a, e) && node_same(c->b, t),
+             t_left = node_same(c->a, t) && node_same(c->b, e);
         if (!e_left && !t_left)
             return false;
         // Taken where the condition holds: v->b; that is max where the taken side is the greater one.
@@ -207,7 +215,8 @@ bool stmt_reduction(const struct analysis *a, const struct node *stmt, struct re
         bool greater = c->op == OP_GT || c->op == OP_GE, less = c->op == OP_LT || c->op == OP_LE;
         if (!set || set->kind != N_ASSIGN || set->op != OP_ASSIGN || (!greater && !less))
             return false;
-        bool new_left = node_same(c->a, set->b) && node_same(c->b, set->a), new_right = node_same(c->b, set->b) && node_same(c->a, set->a);
+        bool new_left = node_same(c->a, set->b) && node_same(c->b, set->a),
+             new_right = node_same(c->b, set->b) && node_same(c->a, set->a);
         if (!new_left && !new_right)
             return false;
         out->op = greater == new_left ? RED_MAX : RED_MIN;
@@ -304,12 +313,14 @@ static struct answer scalars_ok(const struct analysis *a, const struct loop *l, 
 }
 
 // A cell that every iteration of l only accumulates into.
-static bool memory_reduction(const struct analysis *a, const struct access *x, const struct access *y, reductions *red)
+static bool memory_reduction(const struct analysis *a, const struct access *x, const struct access *y,
+                             reductions *red)
 {
     struct reduction r, s;
     if (!stmt_reduction(a, x->stmt, &r) || !stmt_reduction(a, y->stmt, &s) || r.op != s.op || r.var || s.var)
         return false;
-    if (!node_same(r.target, x->node) || !node_same(s.target, y->node) || !x->affine || !y->affine || !poly_equal(&x->sub, &y->sub))
+    if (!node_same(r.target, x->node) || !node_same(s.target, y->node) || !x->affine || !y->affine ||
+        !poly_equal(&x->sub, &y->sub))
         return false;
     bool listed = false;
     for (size_t i = 0; red && i < red->n; i++)
@@ -325,7 +336,8 @@ struct answer loop_independent(const struct analysis *a, const struct loop *l, r
         return answer(TRI_UNKNOWN, "it holds a loop or code that was not understood");
     for (size_t i = 0; i < a->calls.n; i++)
         if (a->calls.v[i].loop && loop_inside(a->calls.v[i].loop, l) && !a->calls.v[i].pure)
-            return answer(TRI_UNKNOWN, "it calls %s, which may do anything", *a->calls.v[i].name ? a->calls.v[i].name : "a function");
+            return answer(TRI_UNKNOWN, "it calls %s, which may do anything",
+                          *a->calls.v[i].name ? a->calls.v[i].name : "a function");
     struct answer r = scalars_ok(a, l, red);
     for (size_t i = 0; i < a->accesses.n && r.v == TRI_YES; i++) {
         const struct access *x = &a->accesses.v[i];
@@ -344,7 +356,8 @@ struct answer loop_independent(const struct analysis *a, const struct loop *l, r
     return r;
 }
 
-struct answer loop_interchangeable(const struct analysis *a, const struct loop *outer, const struct loop *inner, bool *reorders)
+struct answer loop_interchangeable(const struct analysis *a, const struct loop *outer,
+                                   const struct loop *inner, bool *reorders)
 {
     reductions red = {0};
     *reorders = false;
@@ -376,7 +389,8 @@ static bool check_invariant(void *user, struct node *n)
             for (size_t k = 0; k < v->a->accesses.n; k++)
                 if (v->a->accesses.v[k].node == n)
                     mine = &v->a->accesses.v[k];
-            if (w->kind != ACC_READ && w->loop && loop_inside(w->loop, v->l) && (!mine || analysis_may_alias(v->a, w->base, mine->base)))
+            if (w->kind != ACC_READ && w->loop && loop_inside(w->loop, v->l) &&
+                (!mine || analysis_may_alias(v->a, w->base, mine->base)))
                 v->name = *w->base ? w->base : "memory";
         }
     return !v->name;
@@ -389,7 +403,8 @@ struct answer expr_invariant(const struct analysis *a, const struct node *expr, 
     if (pure.v != TRI_YES)
         return pure;
     node_walk((struct node *)(uintptr_t)expr, check_invariant, &v);
-    return v.name ? answer(TRI_NO, "%s changes in the loop over %s", v.name, l->var) : answer(TRI_YES, "the same in every iteration");
+    return v.name ? answer(TRI_NO, "%s changes in the loop over %s", v.name, l->var)
+                  : answer(TRI_YES, "the same in every iteration");
 }
 
 struct answer scalar_live_out(const struct analysis *a, const char *name, const struct node *stmt)
@@ -400,7 +415,8 @@ struct answer scalar_live_out(const struct analysis *a, const char *name, const 
     bool in_loop = false;
     for (const struct node *up = stmt->up; up; up = up->up)
         in_loop |= up->kind == N_FOR || up->kind == N_WHILE || up->kind == N_DO;
-    // A read after stmt in the text, or before it in a loop around it, unless a write of a whole new value comes first there.
+    // A read after stmt in the text, or before it in a loop around it, unless a write of a whole new value
+    // comes first there.
     for (size_t i = 0; i < a->scalars.n; i++) {
         const struct scalar_use *u = &a->scalars.v[i];
         if (!str_eq(u->name, name) || (u->node->first >= stmt->first && u->node->first < stmt->end))
@@ -412,7 +428,8 @@ struct answer scalar_live_out(const struct analysis *a, const char *name, const 
         // Another loop's own counter: its header sets it before anything reads it.
         bool counter = false;
         for (size_t k = 0; k < a->loops.n; k++)
-            counter |= str_eq(a->loops.v[k]->var, name) && u->node->first >= a->loops.v[k]->stmt->first && u->node->first < a->loops.v[k]->stmt->end;
+            counter |= str_eq(a->loops.v[k]->var, name) && u->node->first >= a->loops.v[k]->stmt->first &&
+                       u->node->first < a->loops.v[k]->stmt->end;
         if (!counter)
             return answer(TRI_YES, "%s is read in line %d", name, node_line(a->t, u->node));
     }

@@ -39,7 +39,9 @@ static bool middle(struct work *w, int64_t a0, int64_t a1, int64_t b0, int64_t b
     f[off + 1] = r[off + 1] = 0;
     for (int64_t d = 0; d <= max; d++) {
         for (int64_t k = -d; k <= d; k += 2) {
-            int64_t p = k == -d || (k != d && f[off + k - 1] < f[off + k + 1]) ? f[off + k + 1] : f[off + k - 1] + 1, q = p - k;
+            int64_t p = k == -d || (k != d && f[off + k - 1] < f[off + k + 1]) ? f[off + k + 1]
+                                                                               : f[off + k - 1] + 1,
+                    q = p - k;
             if (p > n || q > m || q < 0) {
                 f[off + k] = p > n ? n : p;
                 continue;
@@ -55,7 +57,9 @@ static bool middle(struct work *w, int64_t a0, int64_t a1, int64_t b0, int64_t b
             }
         }
         for (int64_t k = -d; k <= d; k += 2) {
-            int64_t p = k == -d || (k != d && r[off + k - 1] < r[off + k + 1]) ? r[off + k + 1] : r[off + k - 1] + 1, q = p - k;
+            int64_t p = k == -d || (k != d && r[off + k - 1] < r[off + k + 1]) ? r[off + k + 1]
+                                                                               : r[off + k - 1] + 1,
+                    q = p - k;
             if (p > n || q > m || q < 0) {
                 r[off + k] = p > n ? n : p;
                 continue;
@@ -134,8 +138,13 @@ void diff_read(struct diff *d, const char *a, size_t alen, const char *b, size_t
     }
     size_t n = d->la.n, m = d->lb.n, size = n + m + 8;
     uint64_t *ha = xcalloc(n + 1, sizeof *ha), *hb = xcalloc(m + 1, sizeof *hb);
-    struct work w = {.a = ha, .b = hb, .del = xcalloc(n + 1, 1), .add = xcalloc(m + 1, 1), .fwd = xcalloc(size, sizeof(int64_t)),
-                     .bwd = xcalloc(size, sizeof(int64_t)), .left = WORK_MAX};
+    struct work w = {.a = ha,
+                     .b = hb,
+                     .del = xcalloc(n + 1, 1),
+                     .add = xcalloc(m + 1, 1),
+                     .fwd = xcalloc(size, sizeof(int64_t)),
+                     .bwd = xcalloc(size, sizeof(int64_t)),
+                     .left = WORK_MAX};
     // The line break at the end is part of the last line: two texts that differ only there differ.
     for (size_t i = 0; i < n; i++)
         ha[i] = hash_bytes(a + d->la.v[i].at, d->la.v[i].len, d->la.v[i].at + d->la.v[i].len == alen);
@@ -203,10 +212,12 @@ static void put_range(uint32_t from, uint32_t n, struct str *out)
 static void put_hunk(const struct diff *d, size_t first, size_t last, uint32_t context, struct str *out)
 {
     const struct diff_span *f = &d->spans.v[first], *l = &d->spans.v[last];
-    uint32_t before = first > 0 ? d->spans.v[first - 1].na : 0, after = last + 1 < d->spans.n ? d->spans.v[last + 1].na : 0;
+    uint32_t before = first > 0 ? d->spans.v[first - 1].na : 0,
+             after = last + 1 < d->spans.n ? d->spans.v[last + 1].na : 0;
     before = before < context ? before : context;
     after = after < context ? after : context;
-    uint32_t a = f->a - before, b = f->b - before, na = l->a + l->na + after - a, nb = l->b + l->nb + after - b;
+    uint32_t a = f->a - before, b = f->b - before, na = l->a + l->na + after - a,
+             nb = l->b + l->nb + after - b;
     str_add(out, "@@ -");
     put_range(a, na, out);
     str_add(out, " +");
@@ -234,7 +245,8 @@ static size_t hunk_end(const struct diff *d, size_t i, uint32_t context)
     return last;
 }
 
-void diff_unified(const struct diff *d, const char *old_path, const char *new_path, int context, struct str *out)
+void diff_unified(const struct diff *d, const char *old_path, const char *new_path, int context,
+                  struct str *out)
 {
     if (diff_equal(d))
         return;
@@ -250,7 +262,8 @@ void diff_unified(const struct diff *d, const char *old_path, const char *new_pa
 
 // ---- side by side
 
-static void push_row(diff_rows *out, const struct diff *d, enum diff_kind kind, int64_t a, int64_t b, bool *gap)
+static void push_row(diff_rows *out, const struct diff *d, enum diff_kind kind, int64_t a, int64_t b,
+                     bool *gap)
 {
     struct diff_row r = {.kind = kind, .gap = *gap};
     *gap = false;
@@ -265,7 +278,8 @@ static void push_row(diff_rows *out, const struct diff *d, enum diff_kind kind, 
     vec_push(out, r);
 }
 
-static void push_same(diff_rows *out, const struct diff *d, const struct diff_span *s, uint32_t from, uint32_t to, bool *gap)
+static void push_same(diff_rows *out, const struct diff *d, const struct diff_span *s, uint32_t from,
+                      uint32_t to, bool *gap)
 {
     for (uint32_t i = from; i < to; i++)
         push_row(out, d, DIFF_SAME, s->a + i, s->b + i, gap);
@@ -294,12 +308,15 @@ static void emphasise(const struct diff *d, struct diff_row *r)
                memcmp(x.src + x.t.v[head].at, y.src + y.t.v[head].at, x.t.v[head].len) == 0)
             head++;
         while (tail < n - head && tail < m - head && x.t.v[n - 1 - tail].len == y.t.v[m - 1 - tail].len &&
-               memcmp(x.src + x.t.v[n - 1 - tail].at, y.src + y.t.v[m - 1 - tail].at, x.t.v[n - 1 - tail].len) == 0)
+               memcmp(x.src + x.t.v[n - 1 - tail].at, y.src + y.t.v[m - 1 - tail].at,
+                      x.t.v[n - 1 - tail].len) == 0)
             tail++;
         if (head + tail < n)
-            vec_push(&r->le, (struct diff_emph){x.t.v[head].at, x.t.v[n - 1 - tail].at + x.t.v[n - 1 - tail].len});
+            vec_push(&r->le,
+                     (struct diff_emph){x.t.v[head].at, x.t.v[n - 1 - tail].at + x.t.v[n - 1 - tail].len});
         if (head + tail < m)
-            vec_push(&r->re, (struct diff_emph){y.t.v[head].at, y.t.v[m - 1 - tail].at + y.t.v[m - 1 - tail].len});
+            vec_push(&r->re,
+                     (struct diff_emph){y.t.v[head].at, y.t.v[m - 1 - tail].at + y.t.v[m - 1 - tail].len});
     }
     tokens_free(&x);
     tokens_free(&y);

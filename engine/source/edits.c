@@ -77,7 +77,8 @@ void edits_words(const struct edits *l, struct str *out)
 }
 
 // The flags line replaced, made or taken away.
-static int set_flags(const struct edits_env *env, const char *flags, const char *text, size_t len, struct str *out, struct err *e)
+static int set_flags(const struct edits_env *env, const char *flags, const char *text, size_t len,
+                     struct str *out, struct err *e)
 {
     struct annots a;
     err_list errors = {0};
@@ -124,7 +125,8 @@ static int set_flags(const struct edits_env *env, const char *flags, const char 
     return r;
 }
 
-static int apply_rule(const struct edits_env *env, const struct edit *x, const char *text, size_t len, struct str *out, struct err *e)
+static int apply_rule(const struct edits_env *env, const struct edit *x, const char *text, size_t len,
+                      struct str *out, struct err *e)
 {
     for (size_t i = 0; i < env->n; i++) {
         struct rule_source s;
@@ -139,7 +141,8 @@ static int apply_rule(const struct edits_env *env, const struct edit *x, const c
     return err_set(e, ERR_FAIL, "", "there is no rule %s", x->rule);
 }
 
-static int apply_one(const struct edits_env *env, const struct edit *x, const char *text, size_t len, struct str *out, struct err *e)
+static int apply_one(const struct edits_env *env, const struct edit *x, const char *text, size_t len,
+                     struct str *out, struct err *e)
 {
     if (str_eq(x->rule, "knob"))
         return annot_set_knob(text, len, x->where, json_str_or(x->params, "value", ""), out, e);
@@ -149,7 +152,8 @@ static int apply_one(const struct edits_env *env, const struct edit *x, const ch
 }
 
 // Brackets balance and the function is still there with its signature.
-static int still_whole(const struct edits_env *env, const char *before, size_t blen, const struct str *after, struct err *e)
+static int still_whole(const struct edits_env *env, const char *before, size_t blen, const struct str *after,
+                       struct err *e)
 {
     struct tokens a, b;
     struct func f = {0}, g = {0};
@@ -179,8 +183,8 @@ static int still_whole(const struct edits_env *env, const char *before, size_t b
     return r;
 }
 
-int edits_replay(const struct edits *l, const char *base, size_t len, const struct edits_env *env, struct str *out, struct edits *done,
-                 edit_refusals *refused, struct err *e)
+int edits_replay(const struct edits *l, const char *base, size_t len, const struct edits_env *env,
+                 struct str *out, struct edits *done, edit_refusals *refused, struct err *e)
 {
     struct str now = {0};
     int r = 0;

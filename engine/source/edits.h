@@ -4,8 +4,8 @@
 #include "rules/rule.h"
 
 struct edit {
-    char *rule; // name of a rule; "knob" sets a knob: where is its name, params {"value":"8"}; "flags" sets
-                // the flags line: params {"flags":"..."}
+    char *rule;   // name of a rule; "knob" sets a knob: where is its name, params {"value":"8"}; "flags" sets
+                  // the flags line: params {"flags":"..."}
     char *where;  // site descriptor
     json *params; // object, may be NULL
 };

@@ -31,7 +31,8 @@ static uint32_t definition_at(const struct tokens *ts, uint32_t i)
 }
 
 // Calls for each definition at file level (and inside extern "C" and namespace braces).
-static void each_definition(const struct tokens *ts, void (*fn)(void *user, uint32_t name, uint32_t open), void *user)
+static void each_definition(const struct tokens *ts, void (*fn)(void *user, uint32_t name, uint32_t open),
+                            void *user)
 {
     for (uint32_t i = 0; i < ts->t.n; i++) {
         uint32_t open = definition_at(ts, i);
@@ -96,7 +97,8 @@ static int not_found(const struct tokens *ts, const char *path, const char *name
     func_names names = {0};
     func_list(ts, &names);
     const char *near = str_nearest(name, (const char *const *)names.v, names.n);
-    char *hint = near ? xasprintf("Did you mean %s?", near) : xstrdup("Name a function that this file defines, in [task] kernel.");
+    char *hint = near ? xasprintf("Did you mean %s?", near)
+                      : xstrdup("Name a function that this file defines, in [task] kernel.");
     err_set(e, ERR_USAGE, hint, "%s defines no function %s", path, name);
     free(hint);
     func_names_free(&names);
@@ -130,7 +132,8 @@ static bool params(struct func *f, const struct tokens *ts)
     return true;
 }
 
-int func_find(struct func *f, const struct tokens *ts, const char *path, const char *name, bool cxx, struct err *e)
+int func_find(struct func *f, const struct tokens *ts, const char *path, const char *name, bool cxx,
+              struct err *e)
 {
     struct finding x = {.ts = ts, .name = name};
     *f = (struct func){0};
@@ -139,7 +142,8 @@ int func_find(struct func *f, const struct tokens *ts, const char *path, const c
     if (x.count == 0)
         return not_found(ts, path, name, e);
     if (x.count > 1)
-        return err_set(e, ERR_USAGE, "Keep one definition in this file.", "%s defines %s %d times", path, name, x.count);
+        return err_set(e, ERR_USAGE, "Keep one definition in this file.", "%s defines %s %d times", path,
+                       name, x.count);
     f->name_tok = x.tok;
     f->open_paren = x.tok + 1;
     f->close_paren = ts->t.v[f->open_paren].match;
@@ -151,8 +155,8 @@ int func_find(struct func *f, const struct tokens *ts, const char *path, const c
     while (first > 0) {
         const struct token *t = &ts->t.v[first - 1];
         bool part = t->kind == TOK_IDENT || t->kind == TOK_STR ||
-                    (t->kind == TOK_PUNCT && (t->op == OP_MUL || t->op == OP_LT || t->op == OP_GT || t->op == OP_RPAREN || t->op == OP_LPAREN ||
-                                              t->op == OP_COMMA));
+                    (t->kind == TOK_PUNCT && (t->op == OP_MUL || t->op == OP_LT || t->op == OP_GT ||
+                                              t->op == OP_RPAREN || t->op == OP_LPAREN || t->op == OP_COMMA));
         if (!part)
             break;
         first--;
@@ -193,7 +197,8 @@ void func_signature(const struct func *f, struct str *out)
     str_addc(out, ')');
 }
 
-int func_check_task(const struct func *f, const struct tokens *ts, const char *path, const struct task *task, err_list *errors)
+int func_check_task(const struct func *f, const struct tokens *ts, const char *path, const struct task *task,
+                    err_list *errors)
 {
     size_t before = errors->n;
     const struct token *at = &ts->t.v[f->name_tok];
@@ -207,13 +212,15 @@ int func_check_task(const struct func *f, const struct tokens *ts, const char *p
         bool buffer = a->dir != ARG_DIM && a->dir != ARG_VAL, pointer = p->type->ptr + p->type->rank > 0;
         if (buffer != pointer)
             err_list_add(errors, path, (int)t->line, (int)t->col, "Correct the order or the kind in [args].",
-                         "parameter %zu is %s, [args] calls it %s a buffer", i + 1, pointer ? "a pointer" : "a value", buffer ? "" : "not");
+                         "parameter %zu is %s, [args] calls it %s a buffer", i + 1,
+                         pointer ? "a pointer" : "a value", buffer ? "" : "not");
         bool known = false;
         for (const char *const *c = dtype_info(a->type)->c_names; *c; c++)
             known |= str_eq(*c, p->type->base);
         if (!known && p->type->base)
-            err_list_add(errors, path, (int)t->line, (int)t->col, "Correct the type in [args].", "parameter %zu (%s) is %s, [args] says %s",
-                         i + 1, p->name, p->type->base, dtype_info(a->type)->name);
+            err_list_add(errors, path, (int)t->line, (int)t->col, "Correct the type in [args].",
+                         "parameter %zu (%s) is %s, [args] says %s", i + 1, p->name, p->type->base,
+                         dtype_info(a->type)->name);
     }
     return errors->n > before ? -1 : 0;
 }

@@ -18,7 +18,8 @@ static void add_span(struct region *r, const char *text, size_t len, size_t at, 
     vec_push(&r->spans, s);
 }
 
-static int find_body(struct region *r, const char *text, size_t len, const char *path, const char *func, struct err *e)
+static int find_body(struct region *r, const char *text, size_t len, const char *path, const char *func,
+                     struct err *e)
 {
     struct tokens ts;
     struct func f;
@@ -40,9 +41,11 @@ static int find_markers(struct region *r, const char *text, size_t len, const ch
     for (size_t at = 0; at < len; line++) {
         const char *nl = memchr(text + at, '\n', len - at);
         size_t end = nl ? (size_t)(nl - text) : len, n = end - at;
-        bool start = memmem(text + at, n, "EVOLVE-BLOCK-START", 18) != NULL, stop = memmem(text + at, n, "EVOLVE-BLOCK-END", 16) != NULL;
+        bool start = memmem(text + at, n, "EVOLVE-BLOCK-START", 18) != NULL,
+             stop = memmem(text + at, n, "EVOLVE-BLOCK-END", 16) != NULL;
         if ((start && inside) || (stop && !inside)) {
-            err_set(e, ERR_USAGE, "Each START needs its END, without nesting.", "%s", start ? "a marker inside a marked block" : "an END without a START");
+            err_set(e, ERR_USAGE, "Each START needs its END, without nesting.", "%s",
+                    start ? "a marker inside a marked block" : "an END without a START");
             err_at(e, path, (int)line, 1);
             return -1;
         }
@@ -56,15 +59,16 @@ static int find_markers(struct region *r, const char *text, size_t len, const ch
         at = end + 1;
     }
     if (inside || r->spans.n == 0) {
-        err_set(e, ERR_USAGE, "Put // EVOLVE-BLOCK-START and // EVOLVE-BLOCK-END around what may change.", "%s",
-                inside ? "a marked block without its END" : "no EVOLVE-BLOCK-START marker");
+        err_set(e, ERR_USAGE, "Put // EVOLVE-BLOCK-START and // EVOLVE-BLOCK-END around what may change.",
+                "%s", inside ? "a marked block without its END" : "no EVOLVE-BLOCK-START marker");
         err_at(e, path, 0, 0);
         return -1;
     }
     return 0;
 }
 
-int region_find(struct region *r, const char *text, size_t len, const char *path, const char *func, enum task_evolve how, struct err *e)
+int region_find(struct region *r, const char *text, size_t len, const char *path, const char *func,
+                enum task_evolve how, struct err *e)
 {
     *r = (struct region){0};
     if (how == EVOLVE_BODY)
@@ -83,7 +87,8 @@ bool region_allows(const struct region *r, size_t at, size_t end)
     return false;
 }
 
-static bool signature_of(const char *text, size_t len, const char *path, const char *func, struct str *out, struct err *e)
+static bool signature_of(const char *text, size_t len, const char *path, const char *func, struct str *out,
+                         struct err *e)
 {
     struct tokens ts;
     struct func f;
@@ -97,7 +102,8 @@ static bool signature_of(const char *text, size_t len, const char *path, const c
     return ok;
 }
 
-static void check_signature(const char *parent, size_t plen, const char *cand, size_t clen, const char *path, const char *func, err_list *errors)
+static void check_signature(const char *parent, size_t plen, const char *cand, size_t clen, const char *path,
+                            const char *func, err_list *errors)
 {
     struct str a = {0}, b = {0};
     struct err e = {0};
@@ -109,13 +115,14 @@ static void check_signature(const char *parent, size_t plen, const char *cand, s
     str_free(&b);
 }
 
-int region_check(const char *parent, size_t plen, const char *cand, size_t clen, const char *path, const char *func, enum task_evolve how,
-                 err_list *errors)
+int region_check(const char *parent, size_t plen, const char *cand, size_t clen, const char *path,
+                 const char *func, enum task_evolve how, err_list *errors)
 {
     struct region a, b;
     struct err e = {0};
     size_t before = errors->n;
-    if (region_find(&a, parent, plen, path, func, how, &e) < 0 || region_find(&b, cand, clen, path, func, how, &e) < 0) {
+    if (region_find(&a, parent, plen, path, func, how, &e) < 0 ||
+        region_find(&b, cand, clen, path, func, how, &e) < 0) {
         vec_push(errors, e);
         return -1;
     }
@@ -131,7 +138,9 @@ int region_check(const char *parent, size_t plen, const char *cand, size_t clen,
             if (pa + same != ea || pb + same != eb) {
                 uint32_t line, col;
                 text_place(cand, clen, pb + same, &line, &col);
-                err_list_add(errors, path, (int)line, (int)col, "Change only what is inside the evolve region.", "changed outside the evolve region");
+                err_list_add(errors, path, (int)line, (int)col,
+                             "Change only what is inside the evolve region.",
+                             "changed outside the evolve region");
                 break;
             }
             pa = i < a.spans.n ? a.spans.v[i].end : 0;

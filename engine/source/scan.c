@@ -69,11 +69,14 @@ static const struct {
 };
 
 static const char *const headers[] = {
-    "math.h",     "stdint.h",   "stddef.h",   "stdbool.h",  "string.h",    "float.h",      "limits.h",       "tgmath.h",   "complex.h",
-    "immintrin.h", "xmmintrin.h", "emmintrin.h", "pmmintrin.h", "tmmintrin.h", "smmintrin.h", "nmmintrin.h", "x86intrin.h", "arm_neon.h",
-    "arm_sve.h",  "stdlib.h",   "assert.h",   "stdalign.h", "inttypes.h"};
-static const char *const cuda_headers[] = {"cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h", "cuda_runtime.h", "cooperative_groups.h", "mma.h",
-                                           "cuda/pipeline", "cuda/barrier", "cooperative_groups/reduce.h"};
+    "math.h",      "stdint.h",    "stddef.h",    "stdbool.h",   "string.h",    "float.h",
+    "limits.h",    "tgmath.h",    "complex.h",   "immintrin.h", "xmmintrin.h", "emmintrin.h",
+    "pmmintrin.h", "tmmintrin.h", "smmintrin.h", "nmmintrin.h", "x86intrin.h", "arm_neon.h",
+    "arm_sve.h",   "stdlib.h",    "assert.h",    "stdalign.h",  "inttypes.h"};
+static const char *const cuda_headers[] = {
+    "cuda_fp16.h",    "cuda_bf16.h",          "cuda_fp8.h",
+    "cuda_runtime.h", "cooperative_groups.h", "mma.h",
+    "cuda/pipeline",  "cuda/barrier",         "cooperative_groups/reduce.h"};
 
 struct scanner {
     const struct tokens *ts;
@@ -81,7 +84,8 @@ struct scanner {
     scan_findings *out;
 };
 
-static void find(struct scanner *s, uint32_t tok, enum scan_severity severity, const char *what, size_t n, const char *reason)
+static void find(struct scanner *s, uint32_t tok, enum scan_severity severity, const char *what, size_t n,
+                 const char *reason)
 {
     const struct token *t = &s->ts->t.v[tok];
     struct scan_finding f = {.severity = severity, .line = t->line, .col = t->col};
@@ -104,7 +108,8 @@ static void scan_include(struct scanner *s, uint32_t tok)
     const char *p = s->ts->src + t->at, *end = p + t->len, *open = p;
     while (open < end && *open != '<' && *open != '"')
         open++;
-    const char *close = open < end ? memchr(open + 1, *open == '<' ? '>' : '"', (size_t)(end - open - 1)) : NULL;
+    const char *close =
+        open < end ? memchr(open + 1, *open == '<' ? '>' : '"', (size_t)(end - open - 1)) : NULL;
     if (!close) {
         find(s, tok, SCAN_REJECT, p, t->len, "an include whose file is made by a macro");
         return;
@@ -113,9 +118,11 @@ static void scan_include(struct scanner *s, uint32_t tok)
     size_t n = (size_t)(close - name);
     if (*name == '/' || memmem(name, n, "..", 2))
         find(s, tok, SCAN_REJECT, p, t->len, "reads a file outside the project through the compiler");
-    else if (!listed(headers, countof(headers), name, n) && !(s->o->cuda && listed(cuda_headers, countof(cuda_headers), name, n)) &&
+    else if (!listed(headers, countof(headers), name, n) &&
+             !(s->o->cuda && listed(cuda_headers, countof(cuda_headers), name, n)) &&
              !(s->o->threads && n == 5 && strncmp(name, "omp.h", 5) == 0))
-        find(s, tok, SCAN_REJECT, p, t->len, "a header that kernels have no need of and the baseline does not include");
+        find(s, tok, SCAN_REJECT, p, t->len,
+             "a header that kernels have no need of and the baseline does not include");
 }
 
 static void scan_directive(struct scanner *s, uint32_t tok)
@@ -130,19 +137,23 @@ static void scan_directive(struct scanner *s, uint32_t tok)
     else if (str_eq(w, "embed"))
         find(s, tok, SCAN_REJECT, text, t->len, "reads a file through the compiler");
     else if (str_eq(w, "pragma")) {
-        bool parallel = memmem(text, t->len, "omp", 3) && (memmem(text, t->len, "parallel", 8) || memmem(text, t->len, "task", 4));
+        bool parallel = memmem(text, t->len, "omp", 3) &&
+                        (memmem(text, t->len, "parallel", 8) || memmem(text, t->len, "task", 4));
         if (parallel && !s->o->threads)
             find(s, tok, SCAN_REJECT, text, t->len, "starts threads, which the task does not allow");
         if (memmem(text, t->len, "GCC target", 10) || memmem(text, t->len, "GCC optimize", 12))
-            find(s, tok, SCAN_REJECT, text, t->len, "changes compiler flags inside the text; use a flags line");
+            find(s, tok, SCAN_REJECT, text, t->len,
+                 "changes compiler flags inside the text; use a flags line");
         if (memmem(text, t->len, "weak", 4) || memmem(text, t->len, "redefine_extname", 16))
             find(s, tok, SCAN_REJECT, text, t->len, "changes what a name means to the linker");
     } else if (str_eq(w, "define")) {
         // The words of a macro's body count like those of the text.
         for (size_t i = 0; i < countof(words); i++) {
             size_t n = strlen(words[i].word);
-            for (const char *at = text; (at = memmem(at, t->len - (size_t)(at - text), words[i].word, n)); at += n) {
-                bool left = !(isalnum((unsigned char)at[-1]) || at[-1] == '_'), right = !(isalnum((unsigned char)at[n]) || at[n] == '_');
+            for (const char *at = text; (at = memmem(at, t->len - (size_t)(at - text), words[i].word, n));
+                 at += n) {
+                bool left = !(isalnum((unsigned char)at[-1]) || at[-1] == '_'),
+                     right = !(isalnum((unsigned char)at[n]) || at[n] == '_');
                 if (left && right) {
                     if (s->o->allow_asm && strstr(words[i].word, "asm"))
                         continue;
@@ -160,7 +171,8 @@ static void scan_static(struct scanner *s, uint32_t tok)
 {
     bool is_const = false, is_func = false;
     for (uint32_t k = tok + 1; k < s->ts->t.n; k++) {
-        if (s->ts->t.v[k].kind == TOK_PUNCT && (token_op(s->ts, k, OP_SEMI) || token_op(s->ts, k, OP_ASSIGN) || token_op(s->ts, k, OP_LBRACE)))
+        if (s->ts->t.v[k].kind == TOK_PUNCT &&
+            (token_op(s->ts, k, OP_SEMI) || token_op(s->ts, k, OP_ASSIGN) || token_op(s->ts, k, OP_LBRACE)))
             break;
         is_const |= token_is(s->ts, k, "const") || token_is(s->ts, k, "constexpr");
         is_func |= token_op(s->ts, k, OP_LPAREN) && s->ts->t.v[k - 1].kind == TOK_IDENT;
@@ -202,7 +214,8 @@ static void scan_all(struct scanner *s)
     }
 }
 
-size_t scan_source(const char *text, size_t len, const char *baseline, size_t blen, const struct scan_opts *o, scan_findings *out)
+size_t scan_source(const char *text, size_t len, const char *baseline, size_t blen, const struct scan_opts *o,
+                   scan_findings *out)
 {
     struct tokens ts, base;
     scan_findings known = {0}, all = {0};

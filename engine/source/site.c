@@ -1,4 +1,5 @@
-// Names of places that survive edits elsewhere: the loops around a statement by their counters, "#2" for the second of a name.
+// Names of places that survive edits elsewhere: the loops around a statement by their counters, "#2" for the
+// second of a name.
 #include "source/edits.h"
 
 #include "base/task.h"
@@ -17,7 +18,8 @@ static int rank_of(const struct analysis *a, const struct node *n, const struct 
     for (size_t i = 0; i < a->loops.n; i++) {
         const struct loop *l = a->loops.v[i];
         const struct node *around = l->outer ? l->outer->stmt : NULL;
-        if (around == outer && str_eq(l->var, counter_of(a, n)) && l->stmt->first >= top->first && l->stmt->first <= n->first)
+        if (around == outer && str_eq(l->var, counter_of(a, n)) && l->stmt->first >= top->first &&
+            l->stmt->first <= n->first)
             rank++;
     }
     return rank;
@@ -73,8 +75,8 @@ struct node *site_find(const struct analysis *a, const char *where)
     return s.found;
 }
 
-int rule_source_open(struct rule_source *s, const char *text, size_t len, const char *path, const char *func, const struct task *task,
-                     struct err *e)
+int rule_source_open(struct rule_source *s, const char *text, size_t len, const char *path, const char *func,
+                     const struct task *task, struct err *e)
 {
     bool cxx = func_is_cxx(path);
     *s = (struct rule_source){.text = text, .len = len, .path = path, .task = task};

@@ -30,11 +30,13 @@ int arena_open(struct arena *a, const size_t *most, int n, struct err *e)
     a->address = 0x200000000000u + draw(a) % 0x3f0000000u * PAGE;
     a->fd = memfd_create("ksmith-buffers", MFD_CLOEXEC);
     if (a->fd < 0 || ftruncate(a->fd, (off_t)at) < 0)
-        return err_sys(e, "Make the shapes smaller or free some memory.", "no room for %zu MiB of buffers", at >> 20);
+        return err_sys(e, "Make the shapes smaller or free some memory.", "no room for %zu MiB of buffers",
+                       at >> 20);
     a->base = mmap(NULL, at, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, a->fd, 0);
     if (a->base == MAP_FAILED) {
         a->base = NULL;
-        return err_sys(e, "Make the shapes smaller or free some memory.", "no room for %zu MiB of buffers", at >> 20);
+        return err_sys(e, "Make the shapes smaller or free some memory.", "no room for %zu MiB of buffers",
+                       at >> 20);
     }
     return 0;
 }
@@ -104,12 +106,14 @@ uint64_t arena_address(const struct arena *a, int i)
     return a->address + a->buffer[i].at;
 }
 
-// A NaN with an odd payload in every wide float format, and a large odd number in every wide integer format. For
-// one byte every pattern can be a right answer, so it changes with the salt, and no answer is right twice.
+// A NaN with an odd payload in every wide float format, and a large odd number in every wide integer format.
+// For one byte every pattern can be a right answer, so it changes with the salt, and no answer is right
+// twice.
 static void pattern(uint64_t salt, size_t size, unsigned char out[8])
 {
     uint64_t h = hash_mix(salt);
-    uint64_t x = size == 1 ? (h & 0xff) * 0x0101010101010101u : 0xffa5ffa5ffa5ffa5u ^ ((h & 0x5a) * 0x0001000100010001u);
+    uint64_t x = size == 1 ? (h & 0xff) * 0x0101010101010101u
+                           : 0xffa5ffa5ffa5ffa5u ^ ((h & 0x5a) * 0x0001000100010001u);
     memcpy(out, &x, 8);
 }
 

@@ -1,5 +1,6 @@
-// The buffers of a kernel on pages that the judge shares with its children: placement, guard pages, red zones,
-// poison. Every buffer lies in a room of its own between two unmapped pages (unmapped in the children only).
+// The buffers of a kernel on pages that the judge shares with its children: placement, guard pages, red
+// zones, poison. Every buffer lies in a room of its own between two unmapped pages (unmapped in the children
+// only).
 #pragma once
 #include "base/err.h"
 #include "cpu/control.h"
@@ -41,11 +42,11 @@ void arena_describe(const struct arena *a, struct control *c);
 // Puts buffer i somewhere new and draws its red zones. align is a power of two.
 void arena_place(struct arena *a, int i, size_t bytes, size_t align, enum placement how);
 uint64_t arena_address(const struct arena *a, int i); // in a child
-// Fills buffer i with bytes that no kernel would write by chance and no reader takes for a result; size is that of
-// an element.
+// Fills buffer i with bytes that no kernel would write by chance and no reader takes for a result; size is
+// that of an element.
 void arena_poison(struct arena *a, int i, uint64_t salt, size_t size);
 // How many whole elements of `size` bytes still hold the poison of that salt.
 size_t arena_poisoned(const struct arena *a, int i, uint64_t salt, size_t size);
-// True where the red zones of buffer i are untouched; else *distance is how far outside the nearest changed byte
-// lies: negative before the start, positive after the end.
+// True where the red zones of buffer i are untouched; else *distance is how far outside the nearest changed
+// byte lies: negative before the start, positive after the end.
 bool arena_intact(const struct arena *a, int i, long *distance);

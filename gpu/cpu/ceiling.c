@@ -16,25 +16,25 @@ typedef float v4 __attribute__((vector_size(16)));
 typedef float v8 __attribute__((vector_size(32)));
 typedef float v16 __attribute__((vector_size(64)));
 
-// Sixteen independent chains hide the latency of a fused multiply-add on every core so far. Vectors never cross a
-// function boundary, so that the three widths can live in one file.
-#define FMA_LOOP(name, type, target_text)                                                                        \
-    __attribute__((noinline, target(target_text))) static float name(long loops)                                 \
-    {                                                                                                             \
-        type c[CHAINS], a, b;                                                                                     \
-        for (size_t k = 0; k < sizeof a / sizeof a[0]; k++) {                                                     \
-            a[k] = 0.999F;                                                                                        \
-            b[k] = 0.001F;                                                                                        \
-        }                                                                                                         \
-        for (int i = 0; i < CHAINS; i++)                                                                          \
-            c[i] = a;                                                                                             \
-        for (long n = 0; n < loops; n++) {                                                                        \
-            _Pragma("GCC unroll 16") for (int i = 0; i < CHAINS; i++) c[i] = c[i] * a + b;                         \
-        }                                                                                                         \
-        float sum = 0;                                                                                            \
-        for (int i = 0; i < CHAINS; i++)                                                                          \
-            sum += c[i][0];                                                                                       \
-        return sum;                                                                                               \
+// Sixteen independent chains hide the latency of a fused multiply-add on every core so far. Vectors never
+// cross a function boundary, so that the three widths can live in one file.
+#define FMA_LOOP(name, type, target_text)                                                  \
+    __attribute__((noinline, target(target_text))) static float name(long loops)           \
+    {                                                                                      \
+        type c[CHAINS], a, b;                                                              \
+        for (size_t k = 0; k < sizeof a / sizeof a[0]; k++) {                              \
+            a[k] = 0.999F;                                                                 \
+            b[k] = 0.001F;                                                                 \
+        }                                                                                  \
+        for (int i = 0; i < CHAINS; i++)                                                   \
+            c[i] = a;                                                                      \
+        for (long n = 0; n < loops; n++) {                                                 \
+            _Pragma("GCC unroll 16") for (int i = 0; i < CHAINS; i++) c[i] = c[i] * a + b; \
+        }                                                                                  \
+        float sum = 0;                                                                     \
+        for (int i = 0; i < CHAINS; i++)                                                   \
+            sum += c[i][0];                                                                \
+        return sum;                                                                        \
     }
 
 #pragma GCC push_options

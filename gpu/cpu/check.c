@@ -17,7 +17,8 @@ static size_t least_align(const struct judge *j)
     return 1; // what the task promises is added by rig_place
 }
 
-static bool run_shape(struct judge *j, struct rig *r, struct shape_data *s, struct precision *p, struct fault *f)
+static bool run_shape(struct judge *j, struct rig *r, struct shape_data *s, struct precision *p,
+                      struct fault *f)
 {
     for (size_t i = 0; i < s->sets.n; i++) {
         struct dataset *d = s->sets.v[i];
@@ -62,7 +63,10 @@ static bool deterministic(struct judge *j, struct rig *r, struct shape_data *s, 
                 first[i] = xmalloc(b->bytes + 1);
                 memcpy(first[i], b->data, b->bytes);
             } else if (memcmp(first[i], b->data, b->bytes) != 0) {
-                ok = fault_set(f, STATUS_WRONG, "gives other bits in %s for the same inputs (the task says deterministic = yes)", a->name);
+                ok = fault_set(
+                    f, STATUS_WRONG,
+                    "gives other bits in %s for the same inputs (the task says deterministic = yes)",
+                    a->name);
             }
         }
     }
@@ -98,7 +102,8 @@ bool check_all(struct judge *j, const struct binary *b, struct precision *p, str
     struct rig r;
     bool own_passed = true;
     judge_spec(j, b, &spec);
-    bool ok = rig_open(&r, &j->task, &j->buffers, j->test.v, j->test.n, false, f) && rig_start(&r, 0, &spec, f);
+    bool ok =
+        rig_open(&r, &j->task, &j->buffers, j->test.v, j->test.n, false, f) && rig_start(&r, 0, &spec, f);
     // The task's own shapes before the hidden ones, so that a kernel made for just those is told so.
     for (int hidden = 0; hidden < 2 && ok; hidden++)
         for (size_t i = 0; i < j->test.n && ok; i++) {
@@ -107,7 +112,10 @@ bool check_all(struct judge *j, const struct binary *b, struct precision *p, str
                 continue;
             ok = run_shape(j, &r, s, p, f);
             if (!ok)
-                name_shape(s, hidden && own_passed ? ": right on all of the task's own, so are sizes hard-wired?" : "", f);
+                name_shape(s,
+                           hidden && own_passed ? ": right on all of the task's own, so are sizes hard-wired?"
+                                                : "",
+                           f);
             own_passed &= ok;
         }
     if (ok && j->task.deterministic)

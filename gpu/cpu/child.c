@@ -17,11 +17,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-typedef void kernel_fn(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, double, double, double, double,
-                       double, double, double, double, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-                       uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-                       uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-                       uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+typedef void kernel_fn(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, double, double, double,
+                       double, double, double, double, double, uint64_t, uint64_t, uint64_t, uint64_t,
+                       uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+                       uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+                       uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+                       uint64_t, uint64_t, uint64_t, uint64_t);
 
 // About 5 ms on a fast core: longer than the judge needs between two commands, short enough to be a good
 // neighbour.
@@ -48,9 +49,9 @@ __attribute__((noinline)) static void call(kernel_fn *f, const struct call_args 
 {
     const uint64_t *i = a->ints, *s = a->stack;
     const double *d = a->floats;
-    f(i[0], i[1], i[2], i[3], i[4], i[5], d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7], s[0], s[1], s[2], s[3], s[4],
-      s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15], s[16], s[17], s[18], s[19], s[20], s[21],
-      s[22], s[23], s[24], s[25], s[26], s[27], s[28], s[29], s[30], s[31]);
+    f(i[0], i[1], i[2], i[3], i[4], i[5], d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7], s[0], s[1], s[2],
+      s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15], s[16], s[17], s[18],
+      s[19], s[20], s[21], s[22], s[23], s[24], s[25], s[26], s[27], s[28], s[29], s[30], s[31]);
 }
 
 __attribute__((noinline)) static void empty(void)
@@ -103,8 +104,8 @@ static void pin(int cpu)
 static void map_arena(struct control *c, int fd)
 {
     void *want = (void *)(uintptr_t)c->arena_address;
-    void *got = mmap(want, c->arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE | MAP_FIXED_NOREPLACE,
-                     fd, 0);
+    void *got = mmap(want, c->arena_bytes, PROT_READ | PROT_WRITE,
+                     MAP_SHARED | MAP_POPULATE | MAP_FIXED_NOREPLACE, fd, 0);
     if (got != want)
         fail(c, "cannot map the buffers", strerror(errno));
     for (uint32_t i = 0; i < c->guards; i++)
@@ -113,7 +114,8 @@ static void map_arena(struct control *c, int fd)
     sweep_bytes = c->llc_bytes;
     if (!sweep_bytes)
         return;
-    sweep = mmap(NULL, sweep_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    sweep =
+        mmap(NULL, sweep_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (sweep == MAP_FAILED)
         fail(c, "no memory for the cache sweep", NULL);
 }
@@ -242,7 +244,8 @@ void child_main(int argc, char **argv)
     if (argc != 4)
         _exit(101);
     int control_fd = atoi(argv[2]), arena_fd = atoi(argv[3]); // NOLINT(cert-err34-c): our own words
-    struct control *c = mmap(NULL, CONTROL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, control_fd, 0);
+    struct control *c =
+        mmap(NULL, CONTROL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, control_fd, 0);
     if (c == MAP_FAILED)
         _exit(101);
     page = c;
@@ -255,7 +258,9 @@ void child_main(int argc, char **argv)
     mxcsr_set_default();
     struct err e = {0};
     const char *const readable[] = {"/usr", "/lib", "/lib64", "/etc/ld.so.cache", c->library, NULL};
-    struct sandbox cage = {.kind = SANDBOX_KERNEL, .read_only = readable, .threads = c->threads > 1,
+    struct sandbox cage = {.kind = SANDBOX_KERNEL,
+                           .read_only = readable,
+                           .threads = c->threads > 1,
                            .memory_bytes = c->arena_bytes + sweep_bytes + KERNEL_MEMORY};
     if (sandbox_on_trap(on_trap) < 0 || sandbox_prepare(&cage, &e) < 0 || sandbox_enter(&cage) < 0)
         fail(c, "cannot enter the sandbox", e.msg[0] ? e.msg : strerror(errno));

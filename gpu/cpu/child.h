@@ -1,4 +1,5 @@
-// The side of a child: maps the shared pages, enters the sandbox, loads the kernel and obeys the control page.
+// The side of a child: maps the shared pages, enters the sandbox, loads the kernel and obeys the control
+// page.
 #pragma once
 
 // The program was started as `ksmith-cpu --child CONTROL_FD ARENA_FD`. Never returns.

@@ -10,7 +10,8 @@ struct task_tol compare_tolerance(const struct task *t, enum dtype type)
     if (t->tol[type].set)
         return t->tol[type];
     const struct dtype_info *d = dtype_info(type);
-    // An oracle in the type itself has rounding errors of its own, and a candidate may have as many the other way.
+    // An oracle in the type itself has rounding errors of its own, and a candidate may have as many the other
+    // way.
     double twice = t->ref_original ? 2 : 1;
     return (struct task_tol){true, d->rtol * twice, d->atol_k * twice};
 }
@@ -60,8 +61,8 @@ static void look_closely(const double *y, const double *r, size_t at, size_t n, 
     }
 }
 
-void compare_real(enum dtype type, const void *got, const double *want, double rms, size_t n, struct task_tol tol,
-                  struct comparison *out)
+void compare_real(enum dtype type, const void *got, const double *want, double rms, size_t n,
+                  struct task_tol tol, struct comparison *out)
 {
     const struct dtype_info *info = dtype_info(type);
     // Half the smallest denormal more, so that correctly rounded denormals are right.

@@ -5,7 +5,14 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-enum { CONTROL_BYTES = 16384, MAX_BUFFERS = 32, MAX_INTS = 6, MAX_FLOATS = 8, MAX_STACK = 32, MAX_GUARDS = 96 };
+enum {
+    CONTROL_BYTES = 16384,
+    MAX_BUFFERS = 32,
+    MAX_INTS = 6,
+    MAX_FLOATS = 8,
+    MAX_STACK = 32,
+    MAX_GUARDS = 96
+};
 
 enum control_op {
     OP_NONE,
@@ -32,8 +39,8 @@ struct touch {
     uint32_t pad;
 };
 
-// How a call passes its arguments: the System V (and AAPCS64) convention counts integers and floats apart, and
-// what finds no register goes to 8-byte stack slots in order.
+// How a call passes its arguments: the System V (and AAPCS64) convention counts integers and floats apart,
+// and what finds no register goes to 8-byte stack slots in order.
 struct call_args {
     uint64_t ints[MAX_INTS];
     double floats[MAX_FLOATS]; // a float occupies the low half of its slot

@@ -16,8 +16,8 @@ int buffers_of(const struct task *t, struct buffers *b, struct err *e)
     return 0;
 }
 
-int shape_data_init(struct shape_data *s, const struct task *t, const struct buffers *b, const struct task_shape *shape,
-                    struct err *e)
+int shape_data_init(struct shape_data *s, const struct task *t, const struct buffers *b,
+                    const struct task_shape *shape, struct err *e)
 {
     *s = (struct shape_data){.shape = shape};
     for (int i = 0; i < b->n; i++) {
@@ -50,8 +50,8 @@ size_t dataset_bytes(const struct task *t, const struct buffers *b, const struct
     return sum;
 }
 
-struct dataset *dataset_new(const struct task *t, const struct buffers *b, const struct shape_data *s, uint64_t seed,
-                            enum variant v)
+struct dataset *dataset_new(const struct task *t, const struct buffers *b, const struct shape_data *s,
+                            uint64_t seed, enum variant v)
 {
     struct dataset *d = xcalloc(1, sizeof *d);
     d->seed = seed;
@@ -138,8 +138,8 @@ static double rounded_value(const struct task_arg *a)
     return dtype_load(a->type, &bits);
 }
 
-int call_layout(const struct task *t, const struct buffers *b, const int64_t *dims, const uint64_t *address, bool real,
-                struct call_args *out, struct err *e)
+int call_layout(const struct task *t, const struct buffers *b, const int64_t *dims, const uint64_t *address,
+                bool real, struct call_args *out, struct err *e)
 {
     *out = (struct call_args){0};
     struct slots s = {.out = out};
@@ -151,11 +151,13 @@ int call_layout(const struct task *t, const struct buffers *b, const int64_t *di
         if (a->dir == ARG_DIM)
             r = put_value(&s, a->type, (double)dims[a->dim], dims[a->dim]);
         else if (a->dir == ARG_VAL)
-            r = put_value(&s, real && dtype_info(a->type)->is_float ? DT_F64 : a->type, rounded_value(a), (int64_t)a->value);
+            r = put_value(&s, real && dtype_info(a->type)->is_float ? DT_F64 : a->type, rounded_value(a),
+                          (int64_t)a->value);
         else
             r = put_int(&s, address[buffer++]);
         if (r < 0)
-            return err_set(e, ERR_USAGE, "Pass fewer arguments.", "the kernel has more arguments than can be passed");
+            return err_set(e, ERR_USAGE, "Pass fewer arguments.",
+                           "the kernel has more arguments than can be passed");
     }
     return 0;
 }

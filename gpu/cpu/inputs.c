@@ -24,13 +24,13 @@ static double unit_at(uint64_t key, uint64_t i)
     return (double)(int64_t)(bits_at(key, i) >> 11) * 0x1p-53;
 }
 
-// The sum of eight uniform numbers, as a normal one up to 4.9 deviations, without branches or tables: a compiler
-// makes vector code of it, and 16 million elements take a tenth of a second.
+// The sum of eight uniform numbers, as a normal one up to 4.9 deviations, without branches or tables: a
+// compiler makes vector code of it, and 16 million elements take a tenth of a second.
 static double normal_at(uint64_t key, uint64_t i)
 {
     uint64_t x = bits_at(key, i), y = bits_at(key ^ 0x5851f42d4c957f2du, i);
-    int64_t sum = (int64_t)((x & 0xffff) + (x >> 16 & 0xffff) + (x >> 32 & 0xffff) + (x >> 48) + (y & 0xffff) +
-                            (y >> 16 & 0xffff) + (y >> 32 & 0xffff) + (y >> 48));
+    int64_t sum = (int64_t)((x & 0xffff) + (x >> 16 & 0xffff) + (x >> 32 & 0xffff) + (x >> 48) +
+                            (y & 0xffff) + (y >> 16 & 0xffff) + (y >> 32 & 0xffff) + (y >> 48));
     double fine = (double)(int64_t)((x ^ y) >> 40) * 0x1p-24; // below one step of the sum
     return ((double)sum + fine - 4 * 65536.0 + 3.5) * (1 / (65536.0 * 0.81649658092772603));
 }

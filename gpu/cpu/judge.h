@@ -1,5 +1,5 @@
-// The referee of one task: everything that outlives a request. The stages of a verdict are in check.c and race.c, what a
-// task must show before anything is judged in preflight.c, the expected values in oracle.c.
+// The referee of one task: everything that outlives a request. The stages of a verdict are in check.c and
+// race.c, what a task must show before anything is judged in preflight.c, the expected values in oracle.c.
 #pragma once
 #include "base/json.h"
 #include "cpu/compile.h"
@@ -19,8 +19,8 @@ struct judge {
     VEC(struct shape_data *) bench; // in the task's order
     struct binary baseline;
     char *baseline_text;
-    bool ready; // preflight passed
-    double floor; // A/A: a log ratio
+    bool ready;      // preflight passed
+    double floor;    // A/A: a log ratio
     double floor_ns; // of one call of the code that it was measured on
     int child_cpu;
     bool is_protected;
@@ -55,7 +55,7 @@ bool check_precision(struct judge *j, const struct precision *p, double *ratio);
 
 // race.c
 struct race_shape {
-    double ns[2];  // medians over replicates: incumbent, candidate
+    double ns[2]; // medians over replicates: incumbent, candidate
     double gain, low, high;
 };
 struct race {
@@ -67,18 +67,19 @@ struct race {
     json *samples;
 };
 struct race_plan {
-    int least, most;      // replicates
-    double level;         // of the interval
-    int first_seed;       // half of the pool
-    double seconds;       // most wall time
-    bool may_give_up;     // after two replicates that are clearly slower
-    int64_t report;       // id for `rate` events, -1: none
+    int least, most;  // replicates
+    double level;     // of the interval
+    int first_seed;   // half of the pool
+    double seconds;   // most wall time
+    bool may_give_up; // after two replicates that are clearly slower
+    int64_t report;   // id for `rate` events, -1: none
 };
-bool race_run(struct judge *j, const struct binary *incumbent, const struct binary *candidate, const struct race_plan *plan,
-              struct race *out, struct fault *f);
+bool race_run(struct judge *j, const struct binary *incumbent, const struct binary *candidate,
+              const struct race_plan *plan, struct race *out, struct fault *f);
 void race_free(struct race *r);
 
 // preflight.c
-// The A/A floor of a binary on this machine, from `most` replicates of identical code; false where the race failed.
+// The A/A floor of a binary on this machine, from `most` replicates of identical code; false where the race
+// failed.
 bool preflight_floor(struct judge *j, const struct binary *b, int most, struct fault *f);
 void preflight_run(struct judge *j, const json *request);

@@ -1,5 +1,5 @@
-// ksmith-cpu: the referee for C kernels. Speaks the worker protocol (ksmith-worker(7)); with --probe it tries to break its own
-// protections; with --child it is the cage that a kernel runs in.
+// ksmith-cpu: the referee for C kernels. Speaks the worker protocol (ksmith-worker(7)); with --probe it tries
+// to break its own protections; with --child it is the cage that a kernel runs in.
 #include "cpu/judge.h"
 
 #include "base/clock.h"
@@ -21,7 +21,9 @@
 void judge_spec(const struct judge *j, const struct binary *b, struct side_spec *out)
 {
     bool threads = j->task.allow_threads && j->task.threads > 1;
-    *out = (struct side_spec){.library = b->path, .function = j->task.kernel_func, .cpu = threads ? -1 : j->child_cpu,
+    *out = (struct side_spec){.library = b->path,
+                              .function = j->task.kernel_func,
+                              .cpu = threads ? -1 : j->child_cpu,
                               .threads = threads ? j->task.threads : 1,
                               .llc_bytes = j->task.cache == CACHE_COLD ? 2 * j->llc_bytes : 0};
 }
@@ -63,7 +65,11 @@ bool judge_build(struct judge *j, const json *request, struct entry *out, struct
     else if (r < 0)
         fault_set(f, STATUS_TROUBLE, "%s %s", e.msg, e.hint);
     else if (facts.state_bytes > 0)
-        r = fault_set(f, STATUS_REJECTED, "keeps %zu bytes of state between calls (a static or global variable)", facts.state_bytes) ? 0 : 1;
+        r = fault_set(f, STATUS_REJECTED,
+                      "keeps %zu bytes of state between calls (a static or global variable)",
+                      facts.state_bytes)
+                ? 0
+                : 1;
     str_free(&why);
     return r == 0;
 }
@@ -185,7 +191,8 @@ static void open_task(void *user, const json *request)
     close_task(j);
     if (!load_task(j, request))
         return;
-    if (open_shapes(j, &e) < 0 || compiler_open(&j->task, &j->compiler, &e) < 0 || lease_open(&j->lease, &e) < 0) {
+    if (open_shapes(j, &e) < 0 || compiler_open(&j->task, &j->compiler, &e) < 0 ||
+        lease_open(&j->lease, &e) < 0) {
         worker_error(&e);
         return;
     }
@@ -340,18 +347,23 @@ static bool impossible(struct verdict *v, const struct race *r)
         int64_t n;
         double seconds = r->shapes[k].ns[1] * 1e-9;
         bool threads = j->task.threads > 1;
-        if (j->task.metric_flops && !threads && task_eval(&j->task, j->task.metric_flops, s->shape->dims, &n) &&
+        if (j->task.metric_flops && !threads &&
+            task_eval(&j->task, j->task.metric_flops, s->shape->dims, &n) &&
             (double)n / seconds > 1.03 * j->fma_ceiling)
-            return !fault_set(&v->fault, STATUS_FLAGGED, "%.3g GFLOP/s on %s is more than this core can do (%.3g)",
+            return !fault_set(&v->fault, STATUS_FLAGGED,
+                              "%.3g GFLOP/s on %s is more than this core can do (%.3g)",
                               (double)n / seconds * 1e-9, s->shape->name, j->fma_ceiling * 1e-9);
-        if (j->task.metric_bytes && s->bytes > 2 * j->llc_bytes && task_eval(&j->task, j->task.metric_bytes, s->shape->dims, &n) &&
-            !threads && (double)n / seconds > 1.5 * j->copy_ceiling)
-            return !fault_set(&v->fault, STATUS_FLAGGED, "%.3g GB/s on %s is more than this core can move (%.3g)",
+        if (j->task.metric_bytes && s->bytes > 2 * j->llc_bytes &&
+            task_eval(&j->task, j->task.metric_bytes, s->shape->dims, &n) && !threads &&
+            (double)n / seconds > 1.5 * j->copy_ceiling)
+            return !fault_set(&v->fault, STATUS_FLAGGED,
+                              "%.3g GB/s on %s is more than this core can move (%.3g)",
                               (double)n / seconds * 1e-9, s->shape->name, j->copy_ceiling * 1e-9);
     }
     double most = json_num(v->request, "parent_gain_limit", 10);
     if (v->entry.by_model && !v->entry.approved && r->gain > most)
-        return !fault_set(&v->fault, STATUS_FLAGGED, "%.3gx over its parent in one step: a human should look", r->gain);
+        return !fault_set(&v->fault, STATUS_FLAGGED, "%.3gx over its parent in one step: a human should look",
+                          r->gain);
     return false;
 }
 
@@ -371,7 +383,8 @@ static bool right(struct verdict *v)
     json_put_num(o, "over_baseline", ratio);
     json_put(v->out, "error", o);
     if (!precise && !v->j->task.allow_precision && !v->entry.approved)
-        return fault_set(&v->fault, STATUS_FLAGGED, "lost precision: its error is %.0f times the baseline's", ratio);
+        return fault_set(&v->fault, STATUS_FLAGGED, "lost precision: its error is %.0f times the baseline's",
+                         ratio);
     return true;
 }
 
@@ -404,7 +417,11 @@ static bool run_race(struct verdict *v)
 {
     struct judge *j = v->j;
     struct race first = {0}, second = {0};
-    struct race_plan plan = {.least = 5, .most = 8, .level = 0.95, .seconds = j->task.race_seconds, .may_give_up = true,
+    struct race_plan plan = {.least = 5,
+                             .most = 8,
+                             .level = 0.95,
+                             .seconds = j->task.race_seconds,
+                             .may_give_up = true,
                              .report = v->entry.id};
     stage(v, "race");
     bool ok = race_run(j, &v->incumbent.binary, &v->entry.binary, &plan, &first, &v->fault);
@@ -417,15 +434,20 @@ static bool run_race(struct verdict *v)
     }
     ok = ok && v->fault.status == STATUS_OK;
     if (ok && faster) {
-        struct race_plan again = {.least = 8, .most = 8, .level = 0.99, .first_seed = RACE_SEEDS,
-                                  .seconds = 2 * j->task.race_seconds, .report = v->entry.id};
+        struct race_plan again = {.least = 8,
+                                  .most = 8,
+                                  .level = 0.99,
+                                  .first_seed = RACE_SEEDS,
+                                  .seconds = 2 * j->task.race_seconds,
+                                  .report = v->entry.id};
         stage(v, "recheck");
         ok = race_run(j, &v->incumbent.binary, &v->entry.binary, &again, &second, &v->fault);
         if (ok) {
             json *fresh = json_object();
             for (const json *x = json_first(v->out); x; x = json_next(x)) {
                 const char *key = json_key(x);
-                if (!str_eq(key, "shapes") && !str_eq(key, "gain") && !str_eq(key, "low") && !str_eq(key, "high"))
+                if (!str_eq(key, "shapes") && !str_eq(key, "gain") && !str_eq(key, "low") &&
+                    !str_eq(key, "high"))
                     json_put(fresh, key, json_copy(x));
             }
             json_free(v->out);
@@ -508,7 +530,8 @@ static void judge(void *user, const json *request)
     str_free(&v.log);
 }
 
-// A champion that is much faster than what the floor was measured on trembles otherwise: measured again on it.
+// A champion that is much faster than what the floor was measured on trembles otherwise: measured again on
+// it.
 static void renew_floor(struct judge *j, const struct binary *b, const struct race *r)
 {
     double ns = 0;
@@ -536,7 +559,8 @@ static void anchor(void *user, const json *request)
     int n = slow > 0.1 ? 4 : 5;
     struct race_plan plan = {.least = n, .most = n, .level = 0.95, .seconds = 30, .report = -1};
     json *o = json_object();
-    bool ok = judge_build(j, request, &mine, &log, &f) && judge_build(j, json_get(request, "baseline"), &base, &log, &f) &&
+    bool ok = judge_build(j, request, &mine, &log, &f) &&
+              judge_build(j, json_get(request, "baseline"), &base, &log, &f) &&
               race_run(j, &base.binary, &mine.binary, &plan, &r, &f);
     if (ok)
         renew_floor(j, &mine.binary, &r);
@@ -556,15 +580,19 @@ static void anchor(void *user, const json *request)
 
 int main(int argc, char **argv)
 {
-    static const struct worker_verb verbs[] = {
-        {"open", open_task}, {"preflight", preflight}, {"judge", judge}, {"rejudge", judge}, {"anchor", anchor}};
+    static const struct worker_verb verbs[] = {{"open", open_task},
+                                               {"preflight", preflight},
+                                               {"judge", judge},
+                                               {"rejudge", judge},
+                                               {"anchor", anchor}};
     struct judge j = {0};
     if (argc > 1 && str_eq(argv[1], "--child"))
         child_main(argc, argv);
     if (argc > 1 && str_eq(argv[1], "--probe"))
         return probe_main();
     if (argc > 1) {
-        fputs("usage: ksmith-cpu [--probe]\nIt reads requests as JSON lines; see ksmith-worker(7).\n", stderr);
+        fputs("usage: ksmith-cpu [--probe]\nIt reads requests as JSON lines; see ksmith-worker(7).\n",
+              stderr);
         return 2;
     }
     int status = worker_run(verbs, countof(verbs), &j);

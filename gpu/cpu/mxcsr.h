@@ -1,5 +1,5 @@
-// The floating-point mode of this thread: a library linked with fast-math options turns flush-to-zero on for the
-// whole process when it is loaded, and a kernel can do it by hand.
+// The floating-point mode of this thread: a library linked with fast-math options turns flush-to-zero on for
+// the whole process when it is loaded, and a kernel can do it by hand.
 #pragma once
 #include <stdint.h>
 

@@ -88,11 +88,12 @@ static bool reference_binary(struct judge *j, struct binary *out, struct fault *
     return r == 0;
 }
 
-static bool fill_group(struct judge *j, const struct side_spec *spec, struct shape_data *const *shapes, size_t n, const char *what,
-                       struct fault *f)
+static bool fill_group(struct judge *j, const struct side_spec *spec, struct shape_data *const *shapes,
+                       size_t n, const char *what, struct fault *f)
 {
     struct rig r;
-    bool ok = rig_open(&r, &j->task, &j->buffers, shapes, n, !j->task.ref_original, f) && rig_start(&r, 0, spec, f);
+    bool ok =
+        rig_open(&r, &j->task, &j->buffers, shapes, n, !j->task.ref_original, f) && rig_start(&r, 0, spec, f);
     for (size_t i = 0; i < n && ok; i++) {
         ok = run_sets(j, &r, shapes[i], 120, f);
         progress(what, i + 1, n);

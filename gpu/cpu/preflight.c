@@ -1,5 +1,5 @@
-// What a task must show before anything is judged: the baseline is right, wrong answers are refused, every input
-// matters; and what this machine is worth: floors and ceilings.
+// What a task must show before anything is judged: the baseline is right, wrong answers are refused, every
+// input matters; and what this machine is worth: floors and ceilings.
 #include "cpu/judge.h"
 
 #include "base/clock.h"
@@ -31,12 +31,14 @@ static void progress(const char *what)
 enum probe { PROBE_ZEROS, PROBE_ONES, PROBE_COPY, PROBE_COUNT };
 static const char *const probe_names[] = {"all zeros", "all ones", "a copy of an input"};
 
-static double probe_value(const struct judge *j, const struct dataset *d, enum probe p, int out, size_t k, bool *possible)
+static double probe_value(const struct judge *j, const struct dataset *d, enum probe p, int out, size_t k,
+                          bool *possible)
 {
     if (p != PROBE_COPY)
         return p == PROBE_ONES;
     for (int i = 0; i < j->buffers.n; i++) {
-        const struct task_arg *a = buffer_arg(&j->task, &j->buffers, i), *o = buffer_arg(&j->task, &j->buffers, out);
+        const struct task_arg *a = buffer_arg(&j->task, &j->buffers, i),
+                              *o = buffer_arg(&j->task, &j->buffers, out);
         if (a->dir != ARG_IN || a->type != o->type)
             continue;
         *possible = true;
@@ -47,7 +49,8 @@ static double probe_value(const struct judge *j, const struct dataset *d, enum p
 }
 
 // Whether a kernel that gives this would pass on one set.
-static bool probe_passes(const struct judge *j, const struct shape_data *s, const struct dataset *d, enum probe p)
+static bool probe_passes(const struct judge *j, const struct shape_data *s, const struct dataset *d,
+                         enum probe p)
 {
     bool right = true, possible = true;
     for (int i = 0; i < j->buffers.n && right; i++) {
@@ -79,7 +82,8 @@ static void probe_task(const struct judge *j, json *problems)
         bool all = true;
         for (size_t i = 0; i < j->test.n && all; i++)
             for (size_t k = 0; k < j->test.v[i]->sets.n && all; k++)
-                all = j->test.v[i]->sets.v[k]->useless || probe_passes(j, j->test.v[i], j->test.v[i]->sets.v[k], (enum probe)p);
+                all = j->test.v[i]->sets.v[k]->useless ||
+                      probe_passes(j, j->test.v[i], j->test.v[i]->sets.v[k], (enum probe)p);
         if (!all)
             continue;
         char msg[160];
@@ -88,15 +92,18 @@ static void probe_task(const struct judge *j, json *problems)
     }
 }
 
-// Two sets of one shape differ in every input; an output that is the same for all seeds depends on none of them.
-static bool same_wanted(const struct judge *j, const struct shape_data *s, const struct dataset *a, const struct dataset *b)
+// Two sets of one shape differ in every input; an output that is the same for all seeds depends on none of
+// them.
+static bool same_wanted(const struct judge *j, const struct shape_data *s, const struct dataset *a,
+                        const struct dataset *b)
 {
     for (int i = 0; i < j->buffers.n; i++) {
         const struct wanted *x = &a->wanted[i], *y = &b->wanted[i];
         size_t n = (size_t)s->elements[i];
         if (x->real && memcmp(x->real, y->real, n * sizeof(double)) != 0)
             return false;
-        if (x->exact && memcmp(x->exact, y->exact, n * dtype_info(buffer_arg(&j->task, &j->buffers, i)->type)->size) != 0)
+        if (x->exact &&
+            memcmp(x->exact, y->exact, n * dtype_info(buffer_arg(&j->task, &j->buffers, i)->type)->size) != 0)
             return false;
     }
     return true;
@@ -106,7 +113,8 @@ static void inputs_matter(const struct judge *j, json *problems)
 {
     const struct shape_data *s = j->test.v[j->test.n - 1];
     if (s->sets.n >= 2 && same_wanted(j, s, s->sets.v[0], s->sets.v[1]))
-        add(problems, "the result is the same whatever the inputs hold", "Check the reference and the arguments' directions.");
+        add(problems, "the result is the same whatever the inputs hold",
+            "Check the reference and the arguments' directions.");
 }
 
 // ---- the baseline
@@ -142,8 +150,10 @@ static bool baseline_right(struct judge *j, json *problems)
         s->wanted_sq = one.wanted_sq;
         if (!ok) {
             char msg[600];
-            snprintf(msg, sizeof msg, "the baseline itself is %s on shape %s: %s", status_names[f.status], s->shape->name, f.reason);
-            add(problems, msg, "Correct the kernel or the reference, or give [check] the tolerance that the kernel needs.");
+            snprintf(msg, sizeof msg, "the baseline itself is %s on shape %s: %s", status_names[f.status],
+                     s->shape->name, f.reason);
+            add(problems, msg,
+                "Correct the kernel or the reference, or give [check] the tolerance that the kernel needs.");
             return false;
         }
     }
@@ -157,7 +167,8 @@ static bool baseline_times(struct judge *j, json *problems)
     struct side_spec spec;
     struct rig r;
     judge_spec(j, &j->baseline, &spec);
-    bool ok = rig_open(&r, &j->task, &j->buffers, j->bench.v, j->bench.n, false, &f) && rig_start(&r, 0, &spec, &f);
+    bool ok =
+        rig_open(&r, &j->task, &j->buffers, j->bench.v, j->bench.n, false, &f) && rig_start(&r, 0, &spec, &f);
     for (size_t k = 0; k < j->bench.n && ok; k++) {
         struct shape_data *s = j->bench.v[k];
         double v[3];

@@ -1,6 +1,7 @@
-// The race: incumbent and candidate in turn on the same pages, fresh inputs before each run, a replicate being a fresh
-// pair of processes on fresh places. Intervals from within one pair are too narrow, since process and page placement
-// dominate; the t-interval is over replicates, and never narrower than identical code's own spread (the A/A floor).
+// The race: incumbent and candidate in turn on the same pages, fresh inputs before each run, a replicate
+// being a fresh pair of processes on fresh places. Intervals from within one pair are too narrow, since
+// process and page placement dominate; the t-interval is over replicates, and never narrower than identical
+// code's own spread (the A/A floor).
 #include "cpu/judge.h"
 
 #include "base/clock.h"
@@ -30,8 +31,8 @@ struct runner {
     int own_schedstat;
     double empty_ns[2];
     uint64_t turn;
-    double *logs;      // [replicate * shapes + shape]
-    double *times[2];  // the same
+    double *logs;     // [replicate * shapes + shape]
+    double *times[2]; // the same
 };
 
 static uint64_t waited_self(const struct runner *x)
@@ -55,7 +56,8 @@ static struct dataset *draw_set(struct runner *x, struct shape_data *s)
 }
 
 // One timed run. *tainted where somebody else had the core meanwhile.
-static bool sample(struct runner *x, int side, struct shape_data *s, bool warm, double *ns, bool *tainted, struct fault *f)
+static bool sample(struct runner *x, int side, struct shape_data *s, bool warm, double *ns, bool *tainted,
+                   struct fault *f)
 {
     int64_t took;
     struct side *c = &x->rig.side[side];
@@ -78,7 +80,8 @@ static bool sample(struct runner *x, int side, struct shape_data *s, bool warm, 
     return rig_judge(&x->rig, side, d, NULL, f);
 }
 
-static bool measure(struct runner *x, int side, struct shape_data *s, bool warm, struct samples *all, struct fault *f)
+static bool measure(struct runner *x, int side, struct shape_data *s, bool warm, struct samples *all,
+                    struct fault *f)
 {
     double ns = 0;
     bool tainted = true;
@@ -106,7 +109,8 @@ static bool empty_floor(struct runner *x, int side, struct fault *f)
     return true;
 }
 
-static void keep_samples(struct runner *x, const struct shape_data *s, int replicate, const struct samples *all)
+static void keep_samples(struct runner *x, const struct shape_data *s, int replicate,
+                         const struct samples *all)
 {
     json *row = json_object();
     json_put_str(row, "shape", s->shape->name);
@@ -186,8 +190,8 @@ static double weighted(const struct runner *x, int replicate)
     return sum / weights;
 }
 
-// A race given up after two replicates has no useful t-interval (one degree of freedom): what is published then is the
-// range of the two, widened by what identical code shows.
+// A race given up after two replicates has no useful t-interval (one degree of freedom): what is published
+// then is the range of the two, widened by what identical code shows.
 static struct stats_interval interval(const struct runner *x, const double *v, int n)
 {
     if (n != 2)
@@ -255,8 +259,8 @@ static bool enough(const struct runner *x, int n, double spent)
     return decided || spent + next > x->plan->seconds;
 }
 
-bool race_run(struct judge *j, const struct binary *incumbent, const struct binary *candidate, const struct race_plan *plan,
-              struct race *out, struct fault *f)
+bool race_run(struct judge *j, const struct binary *incumbent, const struct binary *candidate,
+              const struct race_plan *plan, struct race *out, struct fault *f)
 {
     struct runner x = {.j = j, .binary = {incumbent, candidate}, .plan = plan, .out = out};
     size_t cells = (size_t)plan->most * j->bench.n;

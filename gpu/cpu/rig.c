@@ -16,8 +16,8 @@ static size_t element_size(const struct rig *r, const struct task_arg *a)
     return r->real && d->is_float ? sizeof(double) : d->size;
 }
 
-bool rig_open(struct rig *r, const struct task *t, const struct buffers *b, struct shape_data *const *shapes, size_t n,
-              bool real, struct fault *f)
+bool rig_open(struct rig *r, const struct task *t, const struct buffers *b, struct shape_data *const *shapes,
+              size_t n, bool real, struct fault *f)
 {
     *r = (struct rig){.task = t, .buffers = b, .real = real, .arena.fd = -1};
     for (int i = 0; i < 2; i++)
@@ -112,7 +112,8 @@ static void scribble(struct rig *r)
     }
 }
 
-// After the answer to a ping the harness surely has control again; what a kernel left undone until then is lost.
+// After the answer to a ping the harness surely has control again; what a kernel left undone until then is
+// lost.
 static bool settle(struct rig *r, struct side *s, int64_t done, int64_t *late, struct fault *f)
 {
     int64_t pong = 0;
@@ -240,7 +241,8 @@ static void compare_output(const struct rig *r, int i, const struct dataset *d, 
     const struct wanted *w = &d->wanted[i];
     size_t n = (size_t)r->shape->elements[i];
     if (w->real)
-        compare_real(a->type, r->arena.buffer[i].data, w->real, w->rms, n, compare_tolerance(r->task, a->type), c);
+        compare_real(a->type, r->arena.buffer[i].data, w->real, w->rms, n,
+                     compare_tolerance(r->task, a->type), c);
     else
         compare_exact(a->type, r->arena.buffer[i].data, w->exact, n, c);
 }
@@ -263,20 +265,22 @@ static bool wrong_output(struct rig *r, int side, int i, const struct dataset *d
     uint64_t before = outputs_hash(r);
     clock_sleep_ms(20);
     if (outputs_hash(r) != before)
-        return fault_set(f, STATUS_WRONG, "says done before the work is done: %s changed afterwards", a->name);
+        return fault_set(f, STATUS_WRONG, "says done before the work is done: %s changed afterwards",
+                         a->name);
     size_t unwritten = arena_poisoned(&r->arena, i, r->salt, element_size(r, a));
     if (a->dir == ARG_OUT && unwritten > 0 && dtype_info(a->type)->size > 1)
-        return fault_set(f, STATUS_WRONG, "left %zu of %zu elements of %s unwritten%s", unwritten, c->n, a->name,
-                         unwritten < c->n && c->last == c->n - 1 ? " (skipped tail?)" : "");
+        return fault_set(f, STATUS_WRONG, "left %zu of %zu elements of %s unwritten%s", unwritten, c->n,
+                         a->name, unwritten < c->n && c->last == c->n - 1 ? " (skipped tail?)" : "");
     if (kept_answer(r, side, i, d))
         return fault_set(f, STATUS_WRONG, "returned the answer of an earlier call in %s", a->name);
     if (c->got != c->got)
-        return fault_set(f, STATUS_WRONG, "%s[%zu] is NaN, wanted %.9g (%zu of %zu elements wrong)", a->name, c->first,
-                         c->want, c->wrong, c->n);
+        return fault_set(f, STATUS_WRONG, "%s[%zu] is NaN, wanted %.9g (%zu of %zu elements wrong)", a->name,
+                         c->first, c->want, c->wrong, c->n);
     if (!dtype_info(a->type)->is_float)
-        return fault_set(f, STATUS_WRONG, "%s[%zu] is %.0f, wanted %.0f (%zu of %zu elements wrong)", a->name, c->first,
-                         c->got, c->want, c->wrong, c->n);
-    return fault_set(f, STATUS_WRONG, "%s[%zu] is %.9g, wanted %.9g (tolerance %.2g; %zu of %zu elements wrong)", a->name,
+        return fault_set(f, STATUS_WRONG, "%s[%zu] is %.0f, wanted %.0f (%zu of %zu elements wrong)", a->name,
+                         c->first, c->got, c->want, c->wrong, c->n);
+    return fault_set(f, STATUS_WRONG,
+                     "%s[%zu] is %.9g, wanted %.9g (tolerance %.2g; %zu of %zu elements wrong)", a->name,
                      c->first, c->got, c->want, c->allowed, c->wrong, c->n);
 }
 
@@ -307,8 +311,8 @@ bool rig_judge(struct rig *r, int side, const struct dataset *d, struct precisio
     return ok;
 }
 
-bool rig_run(struct rig *r, int side, const struct dataset *d, double limit_s, int64_t *ns, struct precision *p,
-             struct fault *f)
+bool rig_run(struct rig *r, int side, const struct dataset *d, double limit_s, int64_t *ns,
+             struct precision *p, struct fault *f)
 {
     int64_t unused;
     rig_load(r, d);

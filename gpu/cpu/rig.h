@@ -1,5 +1,5 @@
-// One arena with up to two children on it, and the whole life of a run: fresh inputs, poison, conditioning, go,
-// done, and the judgement of that very run.
+// One arena with up to two children on it, and the whole life of a run: fresh inputs, poison, conditioning,
+// go, done, and the judgement of that very run.
 #pragma once
 #include "cpu/compare.h"
 #include "cpu/data.h"
@@ -29,8 +29,8 @@ struct precision {
 };
 
 // Rooms large enough for each of the n shapes.
-bool rig_open(struct rig *r, const struct task *t, const struct buffers *b, struct shape_data *const *shapes, size_t n,
-              bool real, struct fault *f);
+bool rig_open(struct rig *r, const struct task *t, const struct buffers *b, struct shape_data *const *shapes,
+              size_t n, bool real, struct fault *f);
 void rig_close(struct rig *r);
 bool rig_start(struct rig *r, int side, const struct side_spec *spec, struct fault *f);
 // New places for every buffer; at least `align` bytes aligned, or what the task promises where that is more.
@@ -45,7 +45,7 @@ bool rig_call(struct rig *r, int side, double limit_s, int64_t *ns, int64_t *lat
 // Judges the run that has just ended; p (may be NULL) collects the error.
 bool rig_judge(struct rig *r, int side, const struct dataset *d, struct precision *p, struct fault *f);
 // load, prepare, call, judge.
-bool rig_run(struct rig *r, int side, const struct dataset *d, double limit_s, int64_t *ns, struct precision *p,
-             struct fault *f);
+bool rig_run(struct rig *r, int side, const struct dataset *d, double limit_s, int64_t *ns,
+             struct precision *p, struct fault *f);
 // Copies what a reference left in the buffers into the set's wanted values.
 void rig_collect(struct rig *r, struct dataset *d);

@@ -49,8 +49,14 @@ static int start(struct side *s, const struct arena *a, const struct side_spec *
     const char *argv[] = {"/proc/self/exe", "--child", fd0, fd1, NULL};
     const char *env[] = {omp, "OMP_DYNAMIC=false", NULL};
     int fds[2] = {s->control_fd, a->fd};
-    struct proc_spec p_spec = {.argv = argv, .env = env, .bare_env = true, .in = -1, .out = -1, .err = -1,
-                               .before_exec = keep_open, .user = fds};
+    struct proc_spec p_spec = {.argv = argv,
+                               .env = env,
+                               .bare_env = true,
+                               .in = -1,
+                               .out = -1,
+                               .err = -1,
+                               .before_exec = keep_open,
+                               .user = fds};
     if (proc_start(&p_spec, &s->pid, e) < 0)
         return -1;
     char path[64];
@@ -85,12 +91,14 @@ bool side_start(struct side *s, const struct arena *a, const struct side_spec *s
         if (reap(s)) {
             c->message[sizeof c->message - 1] = 0;
             if (atomic_load(&c->state) == CHILD_FAILED)
-                return fault_set(f, strstr(c->message, "flush-to-zero") ? STATUS_REJECTED : STATUS_LAUNCH_ERROR, "%s",
-                                 c->message);
+                return fault_set(f,
+                                 strstr(c->message, "flush-to-zero") ? STATUS_REJECTED : STATUS_LAUNCH_ERROR,
+                                 "%s", c->message);
             return side_fault(s, WAIT_DEAD, 0, f);
         }
         if (clock_ns() > deadline)
-            return fault_set(f, STATUS_LAUNCH_ERROR, "the kernel's library did not load within %d s", START_MS / 1000);
+            return fault_set(f, STATUS_LAUNCH_ERROR, "the kernel's library did not load within %d s",
+                             START_MS / 1000);
         struct timespec pause = {0, 50000};
         nanosleep(&pause, NULL);
     }
@@ -130,8 +138,8 @@ static void relax(void)
 #endif
 }
 
-// Spins for the answer and looks up from it every millisecond. A judge that sleeps instead leaves its core to the
-// threads of the kernel.
+// Spins for the answer and looks up from it every millisecond. A judge that sleeps instead leaves its core to
+// the threads of the kernel.
 enum wait_end side_wait(struct side *s, int64_t timeout_ns, int64_t *at)
 {
     struct control *c = s->control;
@@ -203,7 +211,8 @@ uint64_t side_waited(const struct side *s)
     if (n <= 0)
         return 0;
     text[n] = 0;
-    return sscanf(text, "%llu %llu", &ran, &waited) == 2 ? waited : 0; // NOLINT(cert-err34-c): the kernel's own text
+    return sscanf(text, "%llu %llu", &ran, &waited) == 2 ? waited
+                                                         : 0; // NOLINT(cert-err34-c): the kernel's own text
 }
 
 static bool died(struct side *s, struct fault *f)

@@ -1,4 +1,5 @@
-// The judge's handle on one child: starting it, giving commands, waiting with a deadline, and saying how it died.
+// The judge's handle on one child: starting it, giving commands, waiting with a deadline, and saying how it
+// died.
 #pragma once
 #include "cpu/arena.h"
 #include "cpu/verdict.h"

@@ -1,5 +1,6 @@
-// A small engine for the crash tests: driver DIR SEED STEPS opens the session and does STEPS things (candidates,
-// verdicts, steering, acceptances, keeping sources, packing), telling on descriptor 1 after each:
+// A small engine for the crash tests: driver DIR SEED STEPS opens the session and does STEPS things
+// (candidates, verdicts, steering, acceptances, keeping sources, packing), telling on descriptor 1 after
+// each:
 //   "at LINE DIGEST"  the state after that line
 //   "ack LINE"        all lines up to this one are promised
 // It goes on where an earlier run was stopped.

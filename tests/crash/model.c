@@ -170,7 +170,8 @@ static void sync_folder(struct model *m, const struct op *op)
         free(dir->synced_entries.v[i].name);
     dir->synced_entries.n = 0;
     for (size_t i = 0; i < dir->entries.n; i++)
-        vec_push(&dir->synced_entries, (struct entry){xstrdup(dir->entries.v[i].name), dir->entries.v[i].node});
+        vec_push(&dir->synced_entries,
+                 (struct entry){xstrdup(dir->entries.v[i].name), dir->entries.v[i].node});
 }
 
 static void change_bytes(struct model *m, const struct op *op)

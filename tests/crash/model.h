@@ -1,5 +1,6 @@
-// A file system in memory that knows what would be on the disk: every node has its present contents and those of
-// its last sync; a folder's entries are durable when the folder was synced, a file's bytes when the file was.
+// A file system in memory that knows what would be on the disk: every node has its present contents and those
+// of its last sync; a folder's entries are durable when the folder was synced, a file's bytes when the file
+// was.
 #pragma once
 #include "base/str.h"
 #include "base/vec.h"
@@ -15,17 +16,17 @@ struct entry {
 typedef VEC(struct entry) entry_list;
 struct node {
     bool dir, ever_synced;
-    struct str now, synced;         // a file's bytes
+    struct str now, synced;             // a file's bytes
     entry_list entries, synced_entries; // a folder's
 };
 
 enum variant {
-    KEPT,    // all that was done is there: a killed process, the machine ran on
-    STRICT,  // only synced bytes under synced names
-    NAMES,   // names arrived, unsynced bytes did not
-    TORN,    // names arrived, half of the unsynced bytes did
-    ZEROS,   // names and lengths arrived, unsynced bytes are zeros
-    MIXED,   // any of these, drawn for each file and folder
+    KEPT,   // all that was done is there: a killed process, the machine ran on
+    STRICT, // only synced bytes under synced names
+    NAMES,  // names arrived, unsynced bytes did not
+    TORN,   // names arrived, half of the unsynced bytes did
+    ZEROS,  // names and lengths arrived, unsynced bytes are zeros
+    MIXED,  // any of these, drawn for each file and folder
     VARIANTS
 };
 extern const char *const variant_names[VARIANTS];
@@ -36,7 +37,8 @@ struct model {
     VEC(struct known {
         uint64_t ino;
         struct node *node;
-    }) inodes;
+    })
+    inodes;
 };
 
 struct op {

@@ -1,9 +1,12 @@
 // Stops that were recorded, and real kills:
-//   replay stops LOG ROOT EVERY [WORK]     for every EVERY-th operation of a driver's log and each way in which
-//                                          unsynced data may be lost: rebuild the disk, open the session, check
+//   replay stops LOG ROOT EVERY [WORK]     for every EVERY-th operation of a driver's log and each way in
+//   which
+//                                          unsynced data may be lost: rebuild the disk, open the session,
+//                                          check
 //   replay kills DRIVER DIR COUNT          run the driver, kill it at random moments, open the session, check
-// What is checked: the session opens; the fold of its journal equals what the driver saw at that line; each line that
-// was promised is there; sources and commits are there; git fsck is clean; work goes on. Prints TAP.
+// What is checked: the session opens; the fold of its journal equals what the driver saw at that line; each
+// line that was promised is there; sources and commits are there; git fsck is clean; work goes on. Prints
+// TAP.
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/proc.h"
@@ -22,7 +25,8 @@ struct seen { // what the driver said, line by line
     VEC(struct at {
         int64_t line;
         char digest[65];
-    }) at;
+    })
+    at;
     int64_t promised;
 };
 
@@ -176,8 +180,8 @@ static int check_apart(const char *dir, const struct seen *seen)
     return status;
 }
 
-static int one_stop(const struct model *m, const struct seen *seen, const char *work, const char *kernel, enum variant v,
-                    size_t k)
+static int one_stop(const struct model *m, const struct seen *seen, const char *work, const char *kernel,
+                    enum variant v, size_t k)
 {
     char *to = io_join(work, "k.c");
     io_remove(work, NULL);
@@ -206,7 +210,8 @@ static int stops(char **argv)
         err_print(&e, stderr);
         return 1;
     }
-    char *work = argv[5] ? xstrdup(argv[5]) : io_temp_dir("ksmith-stop", &e), *kernel = io_join(argv[3], "k.c");
+    char *work = argv[5] ? xstrdup(argv[5]) : io_temp_dir("ksmith-stop", &e),
+         *kernel = io_join(argv[3], "k.c");
     struct model m;
     struct seen seen = {0};
     model_init(&m, argv[3]);
@@ -285,7 +290,8 @@ static int kills(char **argv)
         // What check_apart() added is promised too, but its digest was not told: forget what came before.
         seen.at.n = 0;
     }
-    printf("%sok - %d kills, %" PRId64 " lines promised: %d failed\n", failed || !lines ? "not " : "", count, lines, failed);
+    printf("%sok - %d kills, %" PRId64 " lines promised: %d failed\n", failed || !lines ? "not " : "", count,
+           lines, failed);
     return failed != 0 || !lines;
 }
 

@@ -1,9 +1,10 @@
-// Preloaded into the crash driver: writes every operation that changes a disk, with its data, to a log, so that
-// replay.c can rebuild what a machine would hold after a stop before any of them.
+// Preloaded into the crash driver: writes every operation that changes a disk, with its data, to a log, so
+// that replay.c can rebuild what a machine would hold after a stop before any of them.
 //   KSMITH_CRASH_ROOT  only what happens below this folder counts
 //   KSMITH_CRASH_LOG   the log: records of a header line and raw bytes
-// A record is "OP INODE OFFSET LENGTH PATH[\tPATH2]\n" and LENGTH bytes. A sync carries the file's whole contents,
-// which also catches what was written through a mapping. Writes to descriptor 1 are the driver's acknowledgements.
+// A record is "OP INODE OFFSET LENGTH PATH[\tPATH2]\n" and LENGTH bytes. A sync carries the file's whole
+// contents, which also catches what was written through a mapping. Writes to descriptor 1 are the driver's
+// acknowledgements.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +48,8 @@ static void record(const char *op, unsigned long ino, long long at, const void *
                    const char *b)
 {
     char head[2 * PATH_MAX + 100];
-    int len = snprintf(head, sizeof head, "%s %lu %lld %zu %s%s%s\n", op, ino, at, n, a, b ? "\t" : "", b ? b : "");
+    int len =
+        snprintf(head, sizeof head, "%s %lu %lld %zu %s%s%s\n", op, ino, at, n, a, b ? "\t" : "", b ? b : "");
     raw_write(head, (size_t)len);
     if (n)
         raw_write(data, n);
@@ -100,32 +102,32 @@ static int opened(int fd, int flags, bool existed, const char *full)
     return fd;
 }
 
-#define OPEN(name)                                                                            \
-    int name(const char *path, int flags, ...)                                                \
-    {                                                                                         \
-        REAL(name);                                                                           \
-        mode_t mode = 0;                                                                      \
-        if (flags & (O_CREAT | O_TMPFILE)) {                                                  \
-            va_list ap;                                                                       \
-            va_start(ap, flags);                                                              \
-            mode = va_arg(ap, mode_t);                                                        \
-            va_end(ap);                                                                       \
-        }                                                                                     \
-        char full[PATH_MAX];                                                                  \
-        if (!(flags & (O_CREAT | O_TRUNC)) || !inside(path, full))                            \
-            return real(path, flags, mode);                                                   \
-        bool existed = access(path, F_OK) == 0;                                               \
-        return opened(real(path, flags, mode), flags, existed, full);                         \
+#define OPEN(name)                                                    \
+    int name(const char *path, int flags, ...)                        \
+    {                                                                 \
+        REAL(name);                                                   \
+        mode_t mode = 0;                                              \
+        if (flags & (O_CREAT | O_TMPFILE)) {                          \
+            va_list ap;                                               \
+            va_start(ap, flags);                                      \
+            mode = va_arg(ap, mode_t);                                \
+            va_end(ap);                                               \
+        }                                                             \
+        char full[PATH_MAX];                                          \
+        if (!(flags & (O_CREAT | O_TRUNC)) || !inside(path, full))    \
+            return real(path, flags, mode);                           \
+        bool existed = access(path, F_OK) == 0;                       \
+        return opened(real(path, flags, mode), flags, existed, full); \
     }
 OPEN(open)
 OPEN(open64)
 
-#define MKSTEMP(name)                                         \
-    int name(char *template)                                  \
-    {                                                         \
-        REAL(name);                                           \
-        char full[PATH_MAX];                                  \
-        int fd = real(template);                              \
+#define MKSTEMP(name)                                                    \
+    int name(char *template)                                             \
+    {                                                                    \
+        REAL(name);                                                      \
+        char full[PATH_MAX];                                             \
+        int fd = real(template);                                         \
         return inside(template, full) ? opened(fd, 0, false, full) : fd; \
     }
 MKSTEMP(mkstemp)
@@ -148,30 +150,30 @@ ssize_t write(int fd, const void *data, size_t n)
     return w;
 }
 
-#define PWRITE(name, type)                                                     \
-    ssize_t name(int fd, const void *data, size_t n, type at)                  \
-    {                                                                          \
-        REAL(name);                                                            \
-        struct stat st;                                                        \
-        char full[PATH_MAX];                                                   \
-        ssize_t w = real(fd, data, n, at);                                     \
-        if (w > 0 && of_fd(fd, full, &st) && S_ISREG(st.st_mode))              \
-            record("write", st.st_ino, at, data, (size_t)w, full, NULL);       \
-        return w;                                                              \
-    }
-PWRITE(pwrite, off_t)
-PWRITE(pwrite64, off64_t)
-
-#define FTRUNCATE(name, type)                                            \
-    int name(int fd, type size)                                          \
+#define PWRITE(name, type)                                               \
+    ssize_t name(int fd, const void *data, size_t n, type at)            \
     {                                                                    \
         REAL(name);                                                      \
         struct stat st;                                                  \
         char full[PATH_MAX];                                             \
-        int r = real(fd, size);                                          \
-        if (r == 0 && of_fd(fd, full, &st))                              \
-            record("truncate", st.st_ino, size, NULL, 0, full, NULL);    \
-        return r;                                                        \
+        ssize_t w = real(fd, data, n, at);                               \
+        if (w > 0 && of_fd(fd, full, &st) && S_ISREG(st.st_mode))        \
+            record("write", st.st_ino, at, data, (size_t)w, full, NULL); \
+        return w;                                                        \
+    }
+PWRITE(pwrite, off_t)
+PWRITE(pwrite64, off64_t)
+
+#define FTRUNCATE(name, type)                                         \
+    int name(int fd, type size)                                       \
+    {                                                                 \
+        REAL(name);                                                   \
+        struct stat st;                                               \
+        char full[PATH_MAX];                                          \
+        int r = real(fd, size);                                       \
+        if (r == 0 && of_fd(fd, full, &st))                           \
+            record("truncate", st.st_ino, size, NULL, 0, full, NULL); \
+        return r;                                                     \
     }
 FTRUNCATE(ftruncate, off_t)
 FTRUNCATE(ftruncate64, off64_t)
@@ -198,40 +200,40 @@ static void synced(int fd)
     syscall(SYS_close, in);
 }
 
-#define SYNC(name)               \
-    int name(int fd)             \
-    {                            \
-        REAL(name);              \
-        int r = real(fd);        \
-        if (r == 0)              \
-            synced(fd);          \
-        return r;                \
+#define SYNC(name)        \
+    int name(int fd)      \
+    {                     \
+        REAL(name);       \
+        int r = real(fd); \
+        if (r == 0)       \
+            synced(fd);   \
+        return r;         \
     }
 SYNC(fsync)
 SYNC(fdatasync)
 
-#define TWO_PATHS(name)                                                          \
-    int name(const char *a, const char *b)                                       \
-    {                                                                            \
-        REAL(name);                                                              \
-        char x[PATH_MAX], y[PATH_MAX];                                           \
-        int r = real(a, b);                                                      \
-        if (r == 0 && inside(a, x) && inside(b, y))                              \
-            record(#name, 0, 0, NULL, 0, x, y);                                  \
-        return r;                                                                \
+#define TWO_PATHS(name)                             \
+    int name(const char *a, const char *b)          \
+    {                                               \
+        REAL(name);                                 \
+        char x[PATH_MAX], y[PATH_MAX];              \
+        int r = real(a, b);                         \
+        if (r == 0 && inside(a, x) && inside(b, y)) \
+            record(#name, 0, 0, NULL, 0, x, y);     \
+        return r;                                   \
     }
 TWO_PATHS(rename)
 TWO_PATHS(link)
 
-#define ONE_PATH(name)                                \
-    int name(const char *a)                           \
-    {                                                 \
-        REAL(name);                                   \
-        char x[PATH_MAX];                             \
-        int r = real(a);                              \
-        if (r == 0 && inside(a, x))                   \
-            record(#name, 0, 0, NULL, 0, x, NULL);    \
-        return r;                                     \
+#define ONE_PATH(name)                             \
+    int name(const char *a)                        \
+    {                                              \
+        REAL(name);                                \
+        char x[PATH_MAX];                          \
+        int r = real(a);                           \
+        if (r == 0 && inside(a, x))                \
+            record(#name, 0, 0, NULL, 0, x, NULL); \
+        return r;                                  \
     }
 ONE_PATH(unlink)
 ONE_PATH(rmdir)

@@ -63,7 +63,7 @@ static const struct form {
      REPLY_SOURCE, GOOD},
     {"new then old",
      "Now:\n```c\n" GOOD "```\nIt was:\n```c\n#include <stddef.h>\n\nvoid scale(float *x, int n)\n{\n  for "
-                         "(int i = 0; i < n; i++)\n    x[i] *= 2.0f;\n}\n```\n",
+     "(int i = 0; i < n; i++)\n    x[i] *= 2.0f;\n}\n```\n",
      REPLY_SOURCE, GOOD},
     {"fence not closed, then another", "```c\nvoid scale(float *x, int n);\n\n```c\n" GOOD "```\n",
      REPLY_SOURCE, GOOD},
