@@ -73,7 +73,8 @@ have cppcheck && check cppcheck cppcheck -q --std=c11 --enable=warning,performan
 check length long_files
 if [ $# -eq 0 ]; then
     have mandoc && check mandoc manuals
-    mapfile -t scripts < <({ files 'tests/**.sh' 'tests/*.sh' 'tests/**.test' tests/run tests/crash/run .ci/run; } | sort -u)
+    mapfile -t scripts < <({ files 'tests/**.sh' 'tests/*.sh' 'tests/**.test' tests/run tests/crash/run .ci/run; } | sort -u |
+        while read -r f; do head -1 "$f" | grep -q python || echo "$f"; done)
     have shellcheck && check shellcheck shellcheck -x --severity=warning "${scripts[@]}"
 fi
 exit $failed

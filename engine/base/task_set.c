@@ -127,7 +127,7 @@ int task_set_numbers(struct task_parser *p, const struct task_key *k, const stru
     int r = words && n ? 0
                        : task_error(p, it, 0, "Write numbers with spaces between them, such as 0.3 0.7.",
                                     "%s wants numbers, not '%s'", it->key, it->value);
-    for (size_t i = 0; i < n && r == 0; i++) {
+    for (size_t i = 0; words && i < n && r == 0; i++) {
         struct task_item one = *it;
         double x;
         one.value = words[i];

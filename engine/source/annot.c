@@ -99,8 +99,8 @@ static bool decl_parts(const struct tokens *ts, size_t last, const char **name, 
 static int read_knob(struct annots *a, const struct tokens *ts, size_t tok, const struct comment *c,
                      const char *list, size_t n, const char *path, err_list *errors)
 {
-    const char *name;
-    size_t nn, at, vn;
+    const char *name = NULL;
+    size_t nn = 0, at = 0, vn = 0;
     bool found = false;
     if (tok < ts->t.n && ts->t.v[tok].kind == TOK_PP)
         found = define_parts(ts, &ts->t.v[tok], &name, &nn, &at, &vn);

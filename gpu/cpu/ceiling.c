@@ -21,7 +21,7 @@ typedef float v16 __attribute__((vector_size(64)));
 #define FMA_LOOP(name, type, target_text)                                                  \
     __attribute__((noinline, target(target_text))) static float name(long loops)           \
     {                                                                                      \
-        type c[CHAINS], a, b;                                                              \
+        type c[CHAINS], a = {0}, b = {0};                                                  \
         for (size_t k = 0; k < sizeof a / sizeof a[0]; k++) {                              \
             a[k] = 0.999F;                                                                 \
             b[k] = 0.001F;                                                                 \
@@ -57,7 +57,7 @@ static double best_fma(float (*fn)(long), int lanes)
         int64_t start = clock_ns();
         sink = fn(FMA_LOOPS / 4);
         double s = (double)(clock_ns() - start) * 1e-9;
-        double rate = 2.0 * lanes * CHAINS * (FMA_LOOPS / 4) / s;
+        double rate = 2.0 * lanes * CHAINS * (double)(FMA_LOOPS / 4) / s;
         best = rate > best ? rate : best;
     }
     return best;

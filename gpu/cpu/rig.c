@@ -156,6 +156,7 @@ static void crash_words(struct rig *r, struct side *s, struct fault *f)
         const char *name = buffer_arg(r->task, r->buffers, i)->name;
         if (at >= b->room + b->room_bytes && at < b->room + b->room_bytes + PAGE / 2) {
             fault_set(f, STATUS_CRASH, "reads or writes past the end of %s (%llu bytes after it)", name,
+                      // NOLINTNEXTLINE(bugprone-misplaced-widening-cast): at most 192
                       (unsigned long long)(at - (b->at + b->bytes) + 1));
             return;
         }

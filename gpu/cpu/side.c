@@ -211,6 +211,7 @@ uint64_t side_waited(const struct side *s)
     if (n <= 0)
         return 0;
     text[n] = 0;
+    // NOLINTNEXTLINE(cert-err34-c): the kernel's own text
     return sscanf(text, "%llu %llu", &ran, &waited) == 2 ? waited
                                                          : 0; // NOLINT(cert-err34-c): the kernel's own text
 }
