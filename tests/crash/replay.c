@@ -171,6 +171,7 @@ static int check_apart(const char *dir, const struct seen *seen)
     fflush(stdout);
     pid_t pid = fork();
     if (pid == 0) {
+        alarm(30); // a check that hangs is a failed one
         int r = check(dir, seen);
         fflush(stdout);
         _exit(r);
