@@ -60,17 +60,19 @@ static void fish(void)
     }
 }
 
-// Text for roff: a line that starts with a dot or a quote would be a macro.
-static void roff(const char *s)
+// Text for roff, filled into lines of under 80 bytes: a line that starts with a dot or a quote would be a macro.
+static void roff(const char *s, bool fill)
 {
-    for (bool start = true; *s; s++) {
-        if (start && (*s == '.' || *s == '\''))
+    int column = 0;
+    for (; *s; s++) {
+        if (column == 0 && (*s == '.' || *s == '\''))
             fputs("\\&", stdout);
+        bool end = *s == '\n' || (fill && *s == ' ' && column > 60);
         if (*s == '\\')
             fputs("\\e", stdout);
         else
-            putchar(*s);
-        start = *s == '\n';
+            putchar(end ? '\n' : *s);
+        column = end ? 0 : column + 1;
     }
 }
 
@@ -82,11 +84,11 @@ static void man(void)
         if (!c->group)
             continue;
         printf(".Ss ksmith %s %s\n", c->name, c->args);
-        roff(c->help);
+        roff(c->help, true);
         puts(".");
         if (c->more) {
             puts(".Bd -literal -offset indent");
-            roff(c->more);
+            roff(c->more, false);
             puts("\n.Ed");
         }
         if (!c->opts)
@@ -94,7 +96,7 @@ static void man(void)
         puts(".Bl -tag -width indent");
         for (const struct opt *o = c->opts; o->name; o++) {
             printf(".It Fl Fl %s%s%s\n", o->name, o->arg ? " Ar " : "", o->arg ? o->arg : "");
-            roff(o->help);
+            roff(o->help, true);
             puts("");
         }
         puts(".El");
@@ -108,7 +110,7 @@ static void man_steering(void)
     for (size_t i = 0; i < steer_verbs_n; i++) {
         printf(".It Ic %s%s%s\n", steer_verbs[i].name, *steer_verbs[i].args ? " Ar " : "",
                steer_verbs[i].args);
-        roff(steer_verbs[i].help);
+        roff(steer_verbs[i].help, true);
         puts("");
     }
     puts(".El");
