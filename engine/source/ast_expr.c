@@ -109,7 +109,9 @@ static struct node *parse_args(struct parser *p, struct node *call)
 static struct node *parse_postfix(struct parser *p)
 {
     struct node *n = parse_primary(p);
-    while (n && p->at < p->end) {
+    for (int chain = 0; n && p->at < p->end; chain++) {
+        if (chain > PARSE_CHAIN)
+            return NULL;
         struct node *outer = NULL;
         if (is_op(p, OP_LBRACK)) {
             outer = ast_node(p, N_INDEX, n->first);
@@ -182,7 +184,19 @@ static struct node *parse_sizeof(struct parser *p)
     return close_node(p, n);
 }
 
+static struct node *parse_unary_inner(struct parser *p);
+
 static struct node *parse_unary(struct parser *p)
+{
+    if (p->depth >= PARSE_DEPTH)
+        return NULL;
+    p->depth++;
+    struct node *n = parse_unary_inner(p);
+    p->depth--;
+    return n;
+}
+
+static struct node *parse_unary_inner(struct parser *p)
 {
     const struct token *t = tok(p, p->at);
     if (p->at >= p->end)
@@ -207,7 +221,9 @@ static struct node *parse_unary(struct parser *p)
 static struct node *parse_binary(struct parser *p, int least)
 {
     struct node *left = parse_unary(p);
-    while (left && p->at < p->end && tok(p, p->at)->kind == TOK_PUNCT) {
+    for (int chain = 0; left && p->at < p->end && tok(p, p->at)->kind == TOK_PUNCT; chain++) {
+        if (chain > PARSE_CHAIN)
+            return NULL;
         enum op_kind op = tok(p, p->at)->op;
         int prec = binary_prec(op);
         if (prec == 0 || prec < least)
@@ -224,7 +240,19 @@ static struct node *parse_binary(struct parser *p, int least)
     return left;
 }
 
+static struct node *parse_assign_inner(struct parser *p);
+
 struct node *parse_assign(struct parser *p)
+{
+    if (p->depth >= PARSE_DEPTH)
+        return NULL;
+    p->depth++;
+    struct node *n = parse_assign_inner(p);
+    p->depth--;
+    return n;
+}
+
+static struct node *parse_assign_inner(struct parser *p)
 {
     struct node *left = parse_binary(p, 1);
     if (!left || p->at >= p->end || tok(p, p->at)->kind != TOK_PUNCT)
@@ -254,7 +282,9 @@ struct node *parse_assign(struct parser *p)
 struct node *parse_expr(struct parser *p)
 {
     struct node *left = parse_assign(p);
-    while (left && is_op(p, OP_COMMA)) {
+    for (int chain = 0; left && is_op(p, OP_COMMA); chain++) {
+        if (chain > PARSE_CHAIN)
+            return NULL;
         struct node *n = ast_node(p, N_COMMA, left->first);
         p->at++;
         n->a = left;

@@ -2,9 +2,12 @@
 #pragma once
 #include "source/ast.h"
 
+enum { PARSE_DEPTH = 400, PARSE_CHAIN = 1000 };
+
 struct parser {
     struct ast *t;
     uint32_t at, end; // tokens of t->ts
+    int depth;        // of nesting: hostile text must not exhaust the stack
 };
 struct node *ast_node(struct parser *p, enum node_kind kind, uint32_t first);
 const char *ast_spelling(struct parser *p, uint32_t tok);

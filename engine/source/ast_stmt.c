@@ -350,7 +350,9 @@ static struct node *parse_known(struct parser *p)
 struct node *parse_statement(struct parser *p)
 {
     uint32_t first = p->at;
-    struct node *n = parse_known(p);
+    p->depth++;
+    struct node *n = p->depth < PARSE_DEPTH ? parse_known(p) : NULL;
+    p->depth--;
     if (n)
         return n;
     p->t->opaque++;
