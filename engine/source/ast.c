@@ -112,7 +112,7 @@ void ast_parse(struct ast *t, const struct tokens *ts, size_t open, bool cxx)
 {
     *t = (struct ast){.ts = ts, .cxx = cxx};
     read_macros(t, ts, open);
-    struct parser p = {t, (uint32_t)open, ts->t.v[open].match};
+    struct parser p = {.t = t, .at = (uint32_t)open, .end = ts->t.v[open].match};
     t->root = ast_node(&p, N_BLOCK, p.at++);
     parse_block(&p, t->root);
     t->root->end = ts->t.v[open].match + 1;
@@ -120,7 +120,7 @@ void ast_parse(struct ast *t, const struct tokens *ts, size_t open, bool cxx)
 
 struct node *ast_parse_range(struct ast *t, size_t first, size_t end)
 {
-    struct parser p = {t, (uint32_t)first, (uint32_t)end};
+    struct parser p = {.t = t, .at = (uint32_t)first, .end = (uint32_t)end};
     struct node *n = parse_expr(&p);
     return n && p.at == end ? n : NULL;
 }

@@ -107,7 +107,7 @@ static int not_found(const struct tokens *ts, const char *path, const char *name
 
 static bool params(struct func *f, const struct tokens *ts)
 {
-    struct parser p = {&f->types, f->open_paren + 1, f->close_paren};
+    struct parser p = {.t = &f->types, .at = f->open_paren + 1, .end = f->close_paren};
     f->types.ts = ts;
     if (p.at < p.end && token_is(ts, p.at, "void") && p.at + 1 == p.end)
         return true;
