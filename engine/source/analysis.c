@@ -36,6 +36,28 @@ static bool collect_vars(void *user, struct node *n)
 
 // ---- expressions
 
+// A cast to one of these drops bits: (unsigned char)(i * 16) is no polynomial.
+static bool is_narrow(const struct ctype *ty)
+{
+    static const char *const names[] = {"char",
+                                        "signed char",
+                                        "unsigned char",
+                                        "short",
+                                        "unsigned short",
+                                        "bool",
+                                        "_Bool",
+                                        "int8_t",
+                                        "uint8_t",
+                                        "int16_t",
+                                        "uint16_t",
+                                        "short int",
+                                        "unsigned short int"};
+    for (size_t i = 0; i < countof(names); i++)
+        if (str_eq(ty->base, names[i]))
+            return true;
+    return false;
+}
+
 bool expr_poly(const struct analysis *a, const struct node *n, struct poly *out)
 {
     int64_t c;
@@ -55,7 +77,7 @@ bool expr_poly(const struct analysis *a, const struct node *n, struct poly *out)
         return true;
     }
     case N_CAST:
-        return n->type && ctype_is_int(n->type) && expr_poly(a, n->a, out);
+        return n->type && ctype_is_int(n->type) && !is_narrow(n->type) && expr_poly(a, n->a, out);
     case N_UNARY:
         if ((n->op != OP_SUB && n->op != OP_ADD) || !expr_poly(a, n->a, &b))
             return false;

@@ -109,10 +109,10 @@ static struct node *parse_args(struct parser *p, struct node *call)
 static struct node *parse_postfix(struct parser *p)
 {
     struct node *n = parse_primary(p);
-    for (int chain = 0; n && p->at < p->end; chain++) {
-        if (chain > PARSE_CHAIN)
-            return NULL;
+    while (n && p->at < p->end) {
         struct node *outer = NULL;
+        if (++p->chain > PARSE_MAX_CHAIN)
+            return NULL;
         if (is_op(p, OP_LBRACK)) {
             outer = ast_node(p, N_INDEX, n->first);
             p->at++;
@@ -184,19 +184,7 @@ static struct node *parse_sizeof(struct parser *p)
     return close_node(p, n);
 }
 
-static struct node *parse_unary_inner(struct parser *p);
-
-static struct node *parse_unary(struct parser *p)
-{
-    if (p->depth >= PARSE_DEPTH)
-        return NULL;
-    p->depth++;
-    struct node *n = parse_unary_inner(p);
-    p->depth--;
-    return n;
-}
-
-static struct node *parse_unary_inner(struct parser *p)
+static struct node *unary(struct parser *p)
 {
     const struct token *t = tok(p, p->at);
     if (p->at >= p->end)
@@ -218,16 +206,26 @@ static struct node *parse_unary_inner(struct parser *p)
     return parse_postfix(p);
 }
 
+static struct node *parse_unary(struct parser *p)
+{
+    if (p->depth >= PARSE_MAX_DEPTH)
+        return NULL;
+    p->depth++;
+    struct node *n = unary(p);
+    p->depth--;
+    return n;
+}
+
 static struct node *parse_binary(struct parser *p, int least)
 {
     struct node *left = parse_unary(p);
-    for (int chain = 0; left && p->at < p->end && tok(p, p->at)->kind == TOK_PUNCT; chain++) {
-        if (chain > PARSE_CHAIN)
-            return NULL;
+    while (left && p->at < p->end && tok(p, p->at)->kind == TOK_PUNCT) {
         enum op_kind op = tok(p, p->at)->op;
         int prec = binary_prec(op);
         if (prec == 0 || prec < least)
             break;
+        if (++p->chain > PARSE_MAX_CHAIN)
+            return NULL;
         struct node *n = ast_node(p, N_BINARY, left->first);
         p->at++;
         n->op = op;
@@ -240,19 +238,7 @@ static struct node *parse_binary(struct parser *p, int least)
     return left;
 }
 
-static struct node *parse_assign_inner(struct parser *p);
-
-struct node *parse_assign(struct parser *p)
-{
-    if (p->depth >= PARSE_DEPTH)
-        return NULL;
-    p->depth++;
-    struct node *n = parse_assign_inner(p);
-    p->depth--;
-    return n;
-}
-
-static struct node *parse_assign_inner(struct parser *p)
+static struct node *assign(struct parser *p)
 {
     struct node *left = parse_binary(p, 1);
     if (!left || p->at >= p->end || tok(p, p->at)->kind != TOK_PUNCT)
@@ -279,11 +265,21 @@ static struct node *parse_assign_inner(struct parser *p)
     return n->b ? close_node(p, n) : NULL;
 }
 
+struct node *parse_assign(struct parser *p)
+{
+    if (p->depth >= PARSE_MAX_DEPTH)
+        return NULL;
+    p->depth++;
+    struct node *n = assign(p);
+    p->depth--;
+    return n;
+}
+
 struct node *parse_expr(struct parser *p)
 {
     struct node *left = parse_assign(p);
-    for (int chain = 0; left && is_op(p, OP_COMMA); chain++) {
-        if (chain > PARSE_CHAIN)
+    while (left && is_op(p, OP_COMMA)) {
+        if (++p->chain > PARSE_MAX_CHAIN)
             return NULL;
         struct node *n = ast_node(p, N_COMMA, left->first);
         p->at++;
@@ -296,10 +292,8 @@ struct node *parse_expr(struct parser *p)
     return left;
 }
 
-struct node *parse_init(struct parser *p)
+static struct node *init_list(struct parser *p)
 {
-    if (!is_op(p, OP_LBRACE))
-        return parse_assign(p);
     struct node *n = ast_node(p, N_INIT, p->at++);
     struct node **tail = &n->kids;
     while (!is_op(p, OP_RBRACE)) {
@@ -315,4 +309,16 @@ struct node *parse_init(struct parser *p)
     }
     p->at++;
     return close_node(p, n);
+}
+
+struct node *parse_init(struct parser *p)
+{
+    if (!is_op(p, OP_LBRACE))
+        return parse_assign(p);
+    if (p->depth >= PARSE_MAX_DEPTH)
+        return NULL;
+    p->depth++;
+    struct node *n = init_list(p);
+    p->depth--;
+    return n;
 }

@@ -2,13 +2,15 @@
 #pragma once
 #include "source/ast.h"
 
-enum { PARSE_DEPTH = 400, PARSE_CHAIN = 1000 };
-
 struct parser {
     struct ast *t;
     uint32_t at, end; // tokens of t->ts
-    int depth;        // of nesting: hostile text must not exhaust the stack
+    int depth;        // open recursions of the parser
+    int chain;        // operators of the present statement, which nest to the left without a recursion
 };
+// A candidate of 400,000 brackets must not end the process: the parser and every walk over the tree recurse,
+// so what is deeper or longer than anybody writes is opaque.
+enum { PARSE_MAX_DEPTH = 200, PARSE_MAX_CHAIN = 2000 };
 struct node *ast_node(struct parser *p, enum node_kind kind, uint32_t first);
 const char *ast_spelling(struct parser *p, uint32_t tok);
 void ast_adopt(struct node *parent);                 // sets `up` of everything directly below

@@ -350,9 +350,11 @@ static struct node *parse_known(struct parser *p)
 struct node *parse_statement(struct parser *p)
 {
     uint32_t first = p->at;
-    p->depth++;
-    struct node *n = p->depth < PARSE_DEPTH ? parse_known(p) : NULL;
-    p->depth--;
+    int depth = p->depth++, chain = p->chain;
+    p->chain = 0;
+    struct node *n = depth < PARSE_MAX_DEPTH ? parse_known(p) : NULL;
+    p->depth = depth;
+    p->chain = chain;
     if (n)
         return n;
     p->t->opaque++;

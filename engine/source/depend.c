@@ -24,7 +24,9 @@ bool analysis_may_alias(const struct analysis *a, const char *x, const char *y)
          local_v = !v->param && v->type->rank > 0 && !v->type->ptr;
     if (local_u || local_v)
         return u->address_taken && v->address_taken;
-    return !(a->no_alias && u->param && v->param);
+    // What is written through a restrict parameter is reached through no other one.
+    bool apart = a->no_alias || u->type->restrict_ptr || v->type->restrict_ptr;
+    return !(apart && u->param && v->param);
 }
 
 bool access_stride(const struct access *x, const struct loop *l, struct poly *stride)
@@ -102,6 +104,46 @@ static bool rest_within(const struct access *x, const struct loop *l, struct pol
     return false;
 }
 
+// Is the name at least 1 wherever x is reached? A bound of a loop around x that counts up from 0 is.
+static bool is_positive(const struct analysis *a, const struct access *x, const char *name)
+{
+    for (size_t i = 0; i < a->positive.n; i++)
+        if (str_eq(a->positive.v[i], name))
+            return true;
+    for (const struct loop *k = x->loop; k; k = k->outer) {
+        int64_t lo;
+        const struct poly *hi = &k->hi_p;
+        if (poly_is_const(&k->lo_p, &lo) && lo >= 0 && !hi->bad && hi->t.n == 1 && hi->t.v[0].n == 1 &&
+            hi->t.v[0].coef == 1 && str_eq(hi->t.v[0].atom[0], name))
+            return true;
+    }
+    return false;
+}
+
+// A stride that may be 0 (incx of BLAS) keeps nothing apart.
+static bool never_zero(const struct analysis *a, const struct access *x, const struct poly *stride)
+{
+    if (stride->bad || stride->t.n != 1)
+        return false;
+    for (int i = 0; i < stride->t.v[0].n; i++)
+        if (!is_positive(a, x, stride->t.v[0].atom[i]))
+            return false;
+    return true;
+}
+
+// Does a subscript hold a name, other than a loop's counter, that changes inside l? Then equal text is not
+// equal value.
+static bool subscript_changes(const struct analysis *a, const struct access *x, const struct loop *l)
+{
+    for (size_t i = 0; i < x->sub.t.n; i++)
+        for (int n = 0; n < x->sub.t.v[i].n; n++) {
+            const char *name = x->sub.t.v[i].atom[n];
+            if (!str_eq(name, l->var) && !inner_of(x, l, name) && scalar_written(a, name, l->stmt))
+                return true;
+        }
+    return false;
+}
+
 // May x and y meet in different iterations of l?
 struct answer access_overlap(const struct analysis *a, const struct access *x, const struct access *y,
                              const struct loop *l)
@@ -111,7 +153,7 @@ struct answer access_overlap(const struct analysis *a, const struct access *x, c
     if (!str_eq(x->base, y->base) || !*x->base)
         return answer(TRI_UNKNOWN, "%s and %s may overlap", *x->base ? x->base : "a pointer",
                       *y->base ? y->base : "a pointer");
-    if (!x->affine || !y->affine || !l)
+    if (!x->affine || !y->affine || !l || subscript_changes(a, x, l) || subscript_changes(a, y, l))
         return answer(TRI_UNKNOWN, "a subscript of %s is not a known function of the counters", x->base);
     struct poly sx, rx, sy, ry, range, diff;
     bool split = poly_split(&x->sub, l->var, &sx, &rx) & poly_split(&y->sub, l->var, &sy, &ry);
@@ -125,7 +167,7 @@ struct answer access_overlap(const struct analysis *a, const struct access *x, c
         poly_copy(&range, &sx);
         bool same = diff.t.n == 0 && !diff.bad;
         // With a step over 1 the distance between two iterations is larger: one step is enough.
-        if (same && rest_within(x, l, &rx, &range))
+        if (same && rest_within(x, l, &rx, &range) && never_zero(a, x, &range))
             r = answer(TRI_NO, "each iteration of %s has its own part of %s", l->var, x->base);
         else if (!same)
             r = answer(TRI_UNKNOWN, "%s is read and written at different places", x->base);
