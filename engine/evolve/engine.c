@@ -175,9 +175,11 @@ void engine_next(struct engine *en)
         engine_stop(en, 0, "%s", why);
         return;
     }
-    if (en->steps_left > 0)
-        en->steps_left--;
+    int64_t before = en->state->iterations;
     search_next(en);
+    // Only a new proposal is a step, not a second look at an older one.
+    if (en->steps_left > 0 && en->state->iterations > before)
+        en->steps_left--;
     engine_status(en);
 }
 

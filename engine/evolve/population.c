@@ -89,6 +89,8 @@ double population_operator_weight(const struct state *s, const char *op)
     const char *steered = state_setting(s, "weight", op);
     double n = prior_n + (o ? (double)o->tried : 0), gain = prior_gain + (o ? o->log_gain : 0);
     double w = gain / n + 0.1 / sqrt(n);
+    if (!o || o->tried == 0)
+        w *= 4; // what was never tried may be the one that matters
     return steered && *steered ? w * strtod(steered, NULL) : w;
 }
 
