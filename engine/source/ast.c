@@ -2,6 +2,8 @@
 #include "source/ast_int.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
 
 struct arena_chunk {
     struct arena_chunk *next;
@@ -29,6 +31,16 @@ const char *ast_strn(struct ast *t, const char *s, size_t n)
     char *copy = ast_alloc(t, n + 1);
     memcpy(copy, s, n);
     return copy;
+}
+
+const char *ast_join(struct ast *t, const char *a, const char *b)
+{
+    size_t n = strlen(a), m = strlen(b);
+    char *s = ast_alloc(t, n + m + 2);
+    memcpy(s, a, n);
+    s[n] = ' ';
+    memcpy(s + n + 1, b, m);
+    return s;
 }
 
 struct node *ast_node(struct parser *p, enum node_kind kind, uint32_t first)
@@ -72,23 +84,32 @@ void ast_free(struct ast *t)
     vec_free(&t->typedefs);
 }
 
-// "#define NAME body" lines before the function, the last one of a name.
-static void read_macros(struct ast *t, const struct tokens *ts, size_t open)
+// All "#define NAME body" lines of the file.
+static void read_macros(struct ast *t, const struct tokens *ts)
 {
+    int level = 0;
     for (uint32_t i = 0; i < ts->t.n; i++) {
         char word[32];
         const struct token *k = &ts->t.v[i];
-        if (k->kind != TOK_PP || k->inactive || strcmp(token_pp_word(ts, i, word), "define") != 0)
+        if (k->kind != TOK_PP)
             continue;
-        (void)open;
-        const char *s = strstr(ts->src + k->at, "define") + 6, *end = ts->src + k->at + k->len;
+        const char *directive = token_pp_word(ts, i, word);
+        level += str_starts(directive, "if") ? 1 : str_eq(directive, "endif") ? -1 : 0;
+        bool undef = str_eq(directive, "undef");
+        if (!undef && !str_eq(directive, "define"))
+            continue;
+        const char *s = strstr(ts->src + k->at, directive) + strlen(directive),
+                   *end = ts->src + k->at + k->len;
         while (s < end && isspace((unsigned char)*s))
             s++;
         const char *name = s;
         while (s < end && (isalnum((unsigned char)*s) || *s == '_'))
             s++;
-        struct macro m = {.name = ast_strn(t, name, (size_t)(s - name)), .nparams = -1, .token = i};
-        m.opaque = s < end && *s == '('; // function-like ones are not looked into
+        struct macro m = {.name = ast_strn(t, name, (size_t)(s - name)), .token = i};
+        // Function-like ones are not looked into; one whose value depends on a condition has none that is
+        // known.
+        m.function = s < end && *s == '(';
+        m.opaque = m.function || level > 0 || undef || ast_macro(t, m.name);
         while (s < end && isspace((unsigned char)*s))
             s++;
         const char *comment = NULL;
@@ -108,10 +129,34 @@ const struct macro *ast_macro(const struct ast *t, const char *name)
     return NULL;
 }
 
+bool ast_macro_is_value(const struct ast *t, const char *name, int depth)
+{
+    const struct macro *m = ast_macro(t, name);
+    if (!m || m->function)
+        return true;
+    for (const char *s = m->body; *s;) {
+        size_t n = strspn(s, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.");
+        if (isdigit((unsigned char)*s) || *s == '.') {
+            s += n;
+        } else if (n) {
+            char word[64];
+            snprintf(word, sizeof word, "%.*s", (int)(n < 63 ? n : 63), s);
+            if (n > 63 || depth > 8 || !ast_macro(t, word) || !ast_macro_is_value(t, word, depth + 1))
+                return false;
+            s += n;
+        } else if (strchr("+-*/%()<>&|^~ \t", *s)) {
+            s++;
+        } else {
+            return false;
+        }
+    }
+    return *m->body != 0;
+}
+
 void ast_parse(struct ast *t, const struct tokens *ts, size_t open, bool cxx)
 {
     *t = (struct ast){.ts = ts, .cxx = cxx};
-    read_macros(t, ts, open);
+    read_macros(t, ts);
     struct parser p = {.t = t, .at = (uint32_t)open, .end = ts->t.v[open].match};
     t->root = ast_node(&p, N_BLOCK, p.at++);
     parse_block(&p, t->root);
@@ -272,22 +317,23 @@ bool node_const(const struct ast *t, const struct node *n, int64_t *value)
     char *end;
     switch (n->kind) {
     case N_NUM:
+        errno = 0;
         *value = strtoll(n->name, &end, 0);
-        return end != n->name && strspn(end, "uUlL") == strlen(end);
+        return errno == 0 && end != n->name && strspn(end, "uUlL") == strlen(end);
     case N_IDENT: {
         const struct macro *m = ast_macro(t, n->name);
-        if (!m || m->opaque || m->nparams >= 0)
+        if (!m || m->opaque)
             return false;
+        errno = 0;
         *value = strtoll(m->body, &end, 0);
         while (isspace((unsigned char)*end))
             end++;
-        return end != m->body && !*end;
+        return errno == 0 && end != m->body && !*end;
     }
     case N_UNARY:
         if (n->op != OP_SUB || !node_const(t, n->a, &a))
             return false;
-        *value = -a;
-        return true;
+        return !__builtin_sub_overflow((int64_t)0, a, value);
     case N_BINARY:
         if (!node_const(t, n->a, &a) || !node_const(t, n->b, &b))
             return false;
@@ -299,7 +345,7 @@ bool node_const(const struct ast *t, const struct node *n, int64_t *value)
         case OP_MUL:
             return !__builtin_mul_overflow(a, b, value);
         case OP_DIV:
-            return b != 0 && (*value = a / b, true);
+            return b > 0 && (*value = a / b, true);
         default:
             return false;
         }
@@ -307,18 +353,6 @@ bool node_const(const struct ast *t, const struct node *n, int64_t *value)
         return false;
     }
 }
-
-// Replacements by position, so that comments and layout stay.
-struct place {
-    size_t at, len;
-    const char *text;
-};
-struct cloning {
-    const struct ast *t;
-    const struct subst *s;
-    size_t ns;
-    VEC(struct place) places;
-};
 
 static bool one_token(const char *s)
 {
@@ -335,42 +369,35 @@ static bool one_token(const char *s)
     return false;
 }
 
-static bool collect_places(void *user, struct node *n)
+// What to put for token i, or NULL: members, labels and what is called are no values.
+static const char *replacement(const struct ast *t, uint32_t i, const struct subst *s, size_t ns)
 {
-    struct cloning *c = user;
-    if (n->kind != N_IDENT)
-        return true;
-    for (size_t i = 0; i < c->ns; i++)
-        if (str_eq(c->s[i].name, n->name)) {
-            const struct token *t = &c->t->ts->t.v[n->paren ? n->first + 1 : n->first];
-            vec_push(&c->places, (struct place){t->at, t->len, c->s[i].text});
-        }
-    return true;
+    const struct tokens *ts = t->ts;
+    bool member = i && (token_op(ts, i - 1, OP_DOT) || token_op(ts, i - 1, OP_ARROW));
+    if (ts->t.v[i].kind != TOK_IDENT || member || token_op(ts, i + 1, OP_LPAREN))
+        return NULL;
+    for (size_t k = 0; k < ns; k++)
+        if (token_is(ts, i, s[k].name))
+            return s[k].text;
+    return NULL;
 }
 
-static int by_place(const void *a, const void *b)
-{
-    const struct place *x = a, *y = b;
-    return (x->at > y->at) - (x->at < y->at);
-}
-
+// By tokens and not by nodes, so that code that was not understood is not left out.
 void ast_clone(const struct ast *t, const struct node *n, const struct subst *s, size_t ns, struct str *out)
 {
-    struct cloning c = {t, s, ns, {0}};
     size_t at, len;
     node_bytes(t, n, &at, &len);
-    node_walk((struct node *)(uintptr_t)n, collect_places, &c);
-    if (c.places.n)
-        qsort(c.places.v, c.places.n, sizeof *c.places.v, by_place);
     size_t end = at + len;
-    for (size_t i = 0; i < c.places.n; i++) {
-        bool bare = one_token(c.places.v[i].text);
-        str_addn(out, t->ts->src + at, c.places.v[i].at - at);
-        str_addf(out, bare ? "%s" : "(%s)", c.places.v[i].text);
-        at = c.places.v[i].at + c.places.v[i].len;
+    for (uint32_t i = n->first; i < n->end; i++) {
+        const struct token *k = &t->ts->t.v[i];
+        const char *text = replacement(t, i, s, ns);
+        if (!text)
+            continue;
+        str_addn(out, t->ts->src + at, k->at - at);
+        str_addf(out, one_token(text) ? "%s" : "(%s)", text);
+        at = k->at + k->len;
     }
     str_addn(out, t->ts->src + at, end - at);
-    vec_free(&c.places);
 }
 
 bool ctype_is_int(const struct ctype *ty)

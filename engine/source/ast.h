@@ -8,7 +8,7 @@
 
 enum node_kind {
     // Statements.
-    N_BLOCK,  // kids: statements
+    N_BLOCK,  // kids: statements; without braces where pragmas stand before the body of a loop or if
     N_DECL,   // kids: N_VAR, one per declarator; type of each in the N_VAR
     N_EXPR,   // a: expression
     N_FOR,    // a: init (N_DECL, expression or NULL), b: condition or NULL, c: step or NULL, d: body
@@ -78,12 +78,11 @@ struct node {
     struct node *up;          // parent; NULL at the root
 };
 
-struct macro { // a #define of the file, the last one before the function
+struct macro { // a #define of the file
     const char *name;
-    const char *body;      // its text, continuations joined
-    int nparams;           // -1: object-like
-    const char *params[8]; // more than 8 or variadic: the macro is not recorded as usable (opaque set)
-    bool opaque;
+    const char *body; // its text, continuations joined
+    bool function;    // function-like
+    bool opaque;      // its value is not known: function-like, under an #if, defined twice or undefined again
     uint32_t token;
 };
 

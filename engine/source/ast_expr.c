@@ -67,12 +67,19 @@ static struct node *parse_primary(struct parser *p)
     uint32_t first = p->at;
     if (p->at >= p->end)
         return NULL;
+    if (t->kind == TOK_IDENT &&
+        (ast_keyword(p, first) || !ast_macro_is_value(p->t, ast_spelling(p, first), 0)))
+        return NULL;
     if (t->kind == TOK_IDENT || t->kind == TOK_NUM || t->kind == TOK_CHAR || t->kind == TOK_STR) {
         static const enum node_kind kinds[] = {
             [TOK_IDENT] = N_IDENT, [TOK_NUM] = N_NUM, [TOK_STR] = N_STR, [TOK_CHAR] = N_CHAR};
         struct node *n = ast_node(p, kinds[t->kind], first);
         n->name = ast_spelling(p, first);
         p->at++;
+        if (t->kind != TOK_STR)
+            return close_node(p, n);
+        while (p->at < p->end && tok(p, p->at)->kind == TOK_STR) // adjacent strings are one
+            n->name = ast_join(p->t, n->name, ast_spelling(p, p->at++));
         return close_node(p, n);
     }
     if (!is_op(p, OP_LPAREN))
@@ -146,8 +153,9 @@ static struct node *parse_postfix(struct parser *p)
     return n;
 }
 
-// (type) operand, or NULL with the place restored.
-static struct node *parse_cast(struct parser *p)
+// (type) operand. *is_cast says whether it was one: then NULL means that the operand could not be read, and
+// nothing else is tried (that would double the work with every cast in a row).
+static struct node *parse_cast(struct parser *p, bool *is_cast)
 {
     uint32_t first = p->at;
     struct ctype *ty = ast_alloc(p->t, sizeof *ty);
@@ -155,13 +163,14 @@ static struct node *parse_cast(struct parser *p)
     p->at++;
     bool ok = starts_type(p, p->at) && parse_type(p, ty) && parse_declarator(p, ty, &name) && !name &&
               is_op(p, OP_RPAREN);
+    *is_cast = ok;
     if (ok) {
         p->at++;
-        struct node *n = ast_node(p, N_CAST, first);
+        bool literal = is_op(p, OP_LBRACE);
+        struct node *n = ast_node(p, literal ? N_COMPOUND : N_CAST, first);
         n->type = ty;
-        n->a = is_op(p, OP_LBRACE) ? NULL : parse_unary(p);
-        if (n->a)
-            return close_node(p, n);
+        n->a = literal ? parse_init(p) : parse_unary(p);
+        return n->a ? close_node(p, n) : NULL;
     }
     p->at = first;
     return NULL;
@@ -192,8 +201,9 @@ static struct node *unary(struct parser *p)
     if (token_is(p->t->ts, p->at, "sizeof") || token_is(p->t->ts, p->at, "_Alignof"))
         return parse_sizeof(p);
     if (is_op(p, OP_LPAREN)) {
-        struct node *cast = parse_cast(p);
-        return cast ? cast : parse_postfix(p);
+        bool is_cast;
+        struct node *cast = parse_cast(p, &is_cast);
+        return is_cast ? cast : parse_postfix(p);
     }
     static const enum op_kind ops[] = {OP_ADD, OP_SUB, OP_NOT, OP_COMPL, OP_MUL, OP_AND, OP_INC, OP_DEC};
     for (size_t i = 0; i < countof(ops); i++)

@@ -13,6 +13,10 @@ struct parser {
 enum { PARSE_MAX_DEPTH = 200, PARSE_MAX_CHAIN = 2000 };
 struct node *ast_node(struct parser *p, enum node_kind kind, uint32_t first);
 const char *ast_spelling(struct parser *p, uint32_t tok);
+bool ast_keyword(const struct parser *p, uint32_t tok);            // a word that is no name of a value
+const char *ast_join(struct ast *t, const char *a, const char *b); // "a b"
+// Is name no macro, or one whose text is a value made of numbers and such macros? Others may hide anything.
+bool ast_macro_is_value(const struct ast *t, const char *name, int depth);
 void ast_adopt(struct node *parent);                 // sets `up` of everything directly below
 struct node *parse_expr(struct parser *p);           // with commas; NULL where it is none
 struct node *parse_assign(struct parser *p);         // without

@@ -38,6 +38,14 @@ static const char *const statement_words[] = {"return", "if",   "for",     "whil
                                               "switch", "case", "default", "break", "continue",
                                               "goto",   "else", "sizeof",  NULL};
 
+bool ast_keyword(const struct parser *p, uint32_t i)
+{
+    static const char *const others[] = {"struct", "union",   "enum",  "typedef",
+                                         "asm",    "__asm__", "__asm", NULL};
+    return in_list(p, i, statement_words) || in_list(p, i, base_words) || in_list(p, i, qualifier_words) ||
+           in_list(p, i, others);
+}
+
 bool starts_type(struct parser *p, uint32_t i)
 {
     if (i >= p->end || tok(p, i)->kind != TOK_IDENT || in_list(p, i, statement_words))
@@ -133,19 +141,19 @@ static struct node *opaque(struct parser *p, uint32_t first, const char *why)
 {
     struct node *n = ast_node(p, N_OPAQUE, first);
     p->at = first;
-    int depth = 0;
+    bool is_do = is_word(p, "do");
     while (p->at < p->end) {
         const struct token *t = tok(p, p->at);
         if (t->kind == TOK_PUNCT && (t->op == OP_LBRACE || t->op == OP_LPAREN || t->op == OP_LBRACK) &&
             t->match > p->at) {
             bool block = t->op == OP_LBRACE;
             p->at = t->match + 1;
-            if (block && depth == 0 && !is_op(p, OP_SEMI))
+            if (block && !is_op(p, OP_SEMI) && !(is_do && is_word(p, "while")))
                 break;
             continue;
         }
         p->at++;
-        if (t->kind == TOK_PUNCT && t->op == OP_SEMI && depth == 0)
+        if (t->kind == TOK_PUNCT && t->op == OP_SEMI)
             break;
     }
     if (p->at == first)
@@ -206,6 +214,45 @@ static bool expect(struct parser *p, enum op_kind op)
     return true;
 }
 
+static struct node *parse_pp(struct parser *p)
+{
+    char word[32];
+    const char *w = token_pp_word(p->t->ts, p->at, word);
+    struct node *n = ast_node(p, str_eq(w, "pragma") ? N_PRAGMA : N_PP, p->at);
+    n->op = str_starts(w, "if") ? (enum op_kind)1 : OP_NONE;
+    // From #else on everything to #endif is not parsed.
+    uint32_t match = tok(p, p->at)->match;
+    bool other = str_eq(w, "else") || str_starts(w, "elif");
+    p->at++;
+    for (; other && match > n->first && p->at <= match && p->at < p->end;)
+        p->at++;
+    // What #if 0 hides.
+    while (p->at < p->end && tok(p, p->at)->inactive)
+        p->at++;
+    return finish(p, n);
+}
+
+// The statement that a for, while, do or if holds. Pragmas before it belong to it: both stand in a block
+// without braces, so that nobody takes the statement for one that comes after.
+static struct node *parse_body(struct parser *p)
+{
+    uint32_t first = p->at;
+    char word[32];
+    if (p->at >= p->end)
+        return NULL;
+    if (tok(p, first)->kind != TOK_PP)
+        return token_op(p->t->ts, first + 1, OP_COLON) ? NULL : parse_statement(p);
+    struct node *n = ast_node(p, N_BLOCK, first), **tail = &n->kids;
+    while (p->at < p->end && tok(p, p->at)->kind == TOK_PP) {
+        if (!str_eq(token_pp_word(p->t->ts, p->at, word), "pragma"))
+            return NULL;
+        *tail = parse_pp(p);
+        tail = &(*tail)->next;
+    }
+    *tail = parse_body(p);
+    return *tail ? finish(p, n) : NULL;
+}
+
 static struct node *parse_for(struct parser *p)
 {
     struct node *n = ast_node(p, N_FOR, p->at++);
@@ -229,8 +276,8 @@ static struct node *parse_for(struct parser *p)
         return NULL;
     if (!expect(p, OP_RPAREN))
         return NULL;
-    n->d = parse_statement(p);
-    return finish(p, n);
+    n->d = parse_body(p);
+    return n->d ? finish(p, n) : NULL;
 }
 
 static struct node *parse_while(struct parser *p, enum node_kind kind)
@@ -239,13 +286,15 @@ static struct node *parse_while(struct parser *p, enum node_kind kind)
     if (!expect(p, OP_LPAREN) || !(n->a = parse_expr(p)) || !expect(p, OP_RPAREN))
         return NULL;
     if (kind == N_IF) {
-        n->b = parse_statement(p);
+        if (!(n->b = parse_body(p)))
+            return NULL;
         if (is_word(p, "else")) {
             p->at++;
-            n->c = parse_statement(p);
+            if (!(n->c = parse_body(p)))
+                return NULL;
         }
-    } else {
-        n->d = parse_statement(p);
+    } else if (!(n->d = parse_body(p))) {
+        return NULL;
     }
     return finish(p, n);
 }
@@ -253,8 +302,8 @@ static struct node *parse_while(struct parser *p, enum node_kind kind)
 static struct node *parse_do(struct parser *p)
 {
     struct node *n = ast_node(p, N_DO, p->at++);
-    n->d = parse_statement(p);
-    if (!is_word(p, "while"))
+    n->d = parse_body(p);
+    if (!n->d || !is_word(p, "while"))
         return NULL;
     p->at++;
     if (!expect(p, OP_LPAREN) || !(n->a = parse_expr(p)) || !expect(p, OP_RPAREN) || !expect(p, OP_SEMI))
@@ -279,21 +328,6 @@ static struct node *parse_jump(struct parser *p)
         return expect(p, OP_SEMI) ? finish(p, n) : NULL;
     }
     return NULL;
-}
-
-static struct node *parse_pp(struct parser *p)
-{
-    char word[32];
-    const char *w = token_pp_word(p->t->ts, p->at, word);
-    struct node *n = ast_node(p, str_eq(w, "pragma") ? N_PRAGMA : N_PP, p->at);
-    n->op = str_starts(w, "if") ? (enum op_kind)1 : OP_NONE;
-    // From #else on everything to #endif is not parsed.
-    uint32_t match = tok(p, p->at)->match;
-    bool other = str_eq(w, "else") || str_eq(w, "elif");
-    p->at++;
-    for (; other && match > n->first && p->at <= match && p->at < p->end;)
-        p->at++;
-    return finish(p, n);
 }
 
 static struct node *parse_known(struct parser *p)
@@ -329,6 +363,8 @@ static struct node *parse_known(struct parser *p)
     if (jump)
         return jump;
     if (is_word(p, "switch") || is_word(p, "case") || is_word(p, "default"))
+        return NULL;
+    if (is_word(p, "else"))
         return NULL;
     if (tok(p, p->at)->kind == TOK_IDENT && token_op(p->t->ts, p->at + 1, OP_COLON)) {
         struct node *n = ast_node(p, N_LABEL, p->at);
