@@ -131,9 +131,11 @@ static void accumulate_in_place(const struct rule_source *s, const struct loop *
     node_text(&s->t, sh->init, &init);
     node_text(&s->t, sh->red.value, &value);
     char *indent = rewrite_indent(s, j->stmt);
-    str_addf(&body, "%s\n%s    %s = %s;\n", hj.s, indent, target.s, init.s);
-    str_addf(&body, "%s%s\n%s    %s\n%s        %s %s %s;", indent, hk.s, indent, hj.s, indent, target.s,
-             signs[sh->red.op], value.s);
+    // Two loops take the place of one: braces where only one statement may stand.
+    bool alone = j->stmt->up && j->stmt->up->kind != N_BLOCK;
+    str_addf(&body, "%s%s\n%s    %s = %s;\n", alone ? "{ " : "", hj.s, indent, target.s, init.s);
+    str_addf(&body, "%s%s\n%s    %s\n%s        %s %s %s;%s", indent, hk.s, indent, hj.s, indent, target.s,
+             signs[sh->red.op], value.s, alone ? " }" : "");
     rewrite_replace(s, j->stmt, body.s, out);
     free(indent);
     str_free(&hj);

@@ -18,19 +18,37 @@ static struct var_info *var_of(struct analysis *a, const char *name)
 
 // ---- variables
 
+// Loops one after the other may each declare their counter: that is no shadowing that matters.
+static bool own_counters(const struct node *old, const struct node *n)
+{
+    const struct node *loop = old ? old->up->up : NULL, *other = n->up->up;
+    if (!loop || loop->kind != N_FOR || loop->a != old->up || other->kind != N_FOR || other->a != n->up)
+        return false;
+    for (const struct node *up = other; up; up = up->up)
+        if (up == loop)
+            return false;
+    return old->type->ptr == n->type->ptr && str_eq(old->type->base, n->type->base);
+}
+
 static bool collect_vars(void *user, struct node *n)
 {
     struct analysis *a = user;
-    a->has_asm_or_opaque |= n->kind == N_OPAQUE;
+    // Jumps and conditional lines: what runs after a statement is not what stands after it.
+    a->has_asm_or_opaque |= n->kind == N_OPAQUE || n->kind == N_GOTO || (n->kind == N_PP && n->op);
     if (n->kind == N_VAR) {
         struct var_info *old = var_of(a, n->name);
         if (old)
-            old->shadowed = true;
+            old->shadowed |= !own_counters(old->decl, n);
         else
             vec_push(&a->vars, (struct var_info){.name = n->name, .type = n->type, .decl = n});
     }
-    if (n->kind == N_UNARY && n->op == OP_AND && n->a->kind == N_IDENT && var_of(a, n->a->name))
-        var_of(a, n->a->name)->address_taken = true;
+    if (n->kind == N_UNARY && n->op == OP_AND) {
+        const struct node *of = n->a;
+        while (of->kind == N_MEMBER && of->op == OP_DOT)
+            of = of->a;
+        if (of->kind == N_IDENT && var_of(a, of->name))
+            var_of(a, of->name)->address_taken = true;
+    }
     return true;
 }
 
@@ -184,6 +202,8 @@ static bool check_write(void *user, struct node *n)
         w->found = true;
     else if (n->kind == N_UNARY && n->op == OP_AND && n->a->kind == N_IDENT)
         w->found |= str_eq(n->a->name, w->name);
+    while (target && target->kind == N_MEMBER && target->op == OP_DOT)
+        target = target->a;
     w->found |= target && target->kind == N_IDENT && str_eq(target->name, w->name);
     return !w->found;
 }
@@ -201,7 +221,8 @@ bool scalar_written(const struct analysis *a, const char *name, const struct nod
 static bool leaves(const struct node *body)
 {
     return node_contains(body, N_BREAK) || node_contains(body, N_GOTO) || node_contains(body, N_RETURN) ||
-           node_contains(body, N_CONTINUE) || node_contains(body, N_OPAQUE) || node_contains(body, N_LABEL);
+           node_contains(body, N_CONTINUE) || node_contains(body, N_OPAQUE) || node_contains(body, N_LABEL) ||
+           node_contains(body, N_PP);
 }
 
 struct bound_check {
@@ -213,12 +234,35 @@ struct bound_check {
 static bool check_bound(void *user, struct node *n)
 {
     struct bound_check *c = user;
-    if (n->kind == N_IDENT && scalar_written(c->a, n->name, c->body))
+    const struct var_info *v = n->kind == N_IDENT ? analysis_var(c->a, n->name) : NULL;
+    if (n->kind == N_IDENT && (scalar_written(c->a, n->name, c->body) || (v && v->address_taken)))
         c->changes = true;
-    if (n->kind == N_INDEX || n->kind == N_CALL || n->kind == N_MEMBER ||
-        (n->kind == N_UNARY && n->op == OP_MUL))
+    // A global may be changed by whatever is called.
+    if (n->kind == N_IDENT && !v && !ast_macro(c->a->t, n->name) && node_contains(c->body, N_CALL))
+        c->changes = true;
+    if (n->kind == N_INDEX || n->kind == N_CALL || n->kind == N_MEMBER || n->kind == N_ASSIGN ||
+        n->kind == N_POSTFIX ||
+        (n->kind == N_UNARY && (n->op == OP_MUL || n->op == OP_INC || n->op == OP_DEC)))
         c->changes = true;
     return !c->changes;
+}
+
+// A value that is no integer, as far as can be seen.
+static bool check_integer(void *user, struct node *n)
+{
+    struct bound_check *c = user;
+    const struct var_info *v = n->kind == N_IDENT ? analysis_var(c->a, n->name) : NULL;
+    const struct macro *m = n->kind == N_IDENT && !v ? ast_macro(c->a->t, n->name) : NULL;
+    const char *text = n->kind == N_NUM ? n->name : m ? m->body : "";
+    c->changes |= (v && (!v->type || !ctype_is_int(v->type))) || strchr(text, '.') || n->kind == N_STR;
+    return n->kind != N_CAST || !ctype_is_int(n->type);
+}
+
+static bool is_integer(const struct analysis *a, const struct node *n)
+{
+    struct bound_check c = {a, NULL, false};
+    node_walk((struct node *)(uintptr_t)n, check_integer, &c);
+    return !c.changes;
 }
 
 static bool bound_fixed(const struct analysis *a, const struct node *bound, const struct node *body)
@@ -286,6 +330,10 @@ struct answer loop_canonical(const struct analysis *a, const struct node *stmt)
         return answer(TRI_NO, "it is no for loop");
     if (!read_init(&l, stmt->a))
         return answer(TRI_NO, "its start is not `VAR = VALUE`");
+    const struct var_info *var = l.type ? NULL : analysis_var(a, l.var);
+    const struct ctype *type = l.type ? l.type : var ? var->type : NULL;
+    if (!type || !ctype_is_int(type) || (var && (var->shadowed || var->address_taken)))
+        return answer(TRI_NO, "its counter %s is no plain integer", l.var);
     if (!read_cond(&l, stmt->b))
         return answer(TRI_NO, "its condition is not `%s < BOUND`", l.var);
     if (!read_step(a, &l, stmt->c))
@@ -293,9 +341,12 @@ struct answer loop_canonical(const struct analysis *a, const struct node *stmt)
     if (l.step != 1 && stmt->b->op == OP_NE)
         return answer(TRI_NO, "it ends at != with a step over 1");
     if (!stmt->d || leaves(stmt->d))
-        return answer(TRI_NO, "it may leave early, or holds code that was not understood");
+        return answer(TRI_NO,
+                      "it may leave early, or holds preprocessor lines or code that was not understood");
     if (scalar_written(a, l.var, stmt->d))
         return answer(TRI_NO, "its body changes %s", l.var);
+    if (!is_integer(a, l.hi_node) || node_uses(l.hi_node, l.var))
+        return answer(TRI_NO, "its bound is no integer that stands apart from %s", l.var);
     if (!bound_fixed(a, l.hi_node, stmt->d))
         return answer(TRI_NO, "its bound may change while it runs");
     return yes("a counted loop");
@@ -434,65 +485,93 @@ static const struct node *root_of(const struct node *n, const struct node **subs
     return n->kind == N_IDENT ? n : NULL;
 }
 
-// A local pointer that is set once, to another base plus something known.
+// Is the variable set anywhere but in its declaration?
+static bool set_again(const struct analysis *a, const struct var_info *v)
+{
+    for (size_t i = 0; i < a->scalars.n; i++)
+        if (str_eq(a->scalars.v[i].name, v->name) && a->scalars.v[i].kind != ACC_READ &&
+            a->scalars.v[i].node != v->decl)
+            return true;
+    return v->address_taken;
+}
+
+// Do the names of p have one value from the declaration on as long as what it declares lives? Counters of
+// loops around it do, and what is never set again.
+static bool stays(const struct analysis *a, const struct poly *p, const struct node *decl)
+{
+    for (size_t i = 0; i < p->t.n; i++)
+        for (int n = 0; n < p->t.v[i].n; n++) {
+            const struct var_info *v = analysis_var(a, p->t.v[i].atom[n]);
+            bool counter = false;
+            for (const struct node *up = decl; up && v && !counter; up = up->up) {
+                const struct loop *l = up->kind == N_FOR ? analysis_loop(a, up) : NULL;
+                counter = l && str_eq(l->var, v->name);
+            }
+            if (!v || (!counter && set_again(a, v)))
+                return false;
+        }
+    return true;
+}
+
+// The array or parameter that a pointer leads to, "" where that is not known; what is added on the way goes
+// to offset.
 static const char *follow(const struct analysis *a, const struct var_info *v, struct poly *offset, int depth)
 {
-    if (!v->decl || v->type->ptr != 1 || v->type->rank || !v->decl->a || depth > 4 || v->shadowed)
-        return v->name;
-    for (size_t i = 0; i < a->scalars.n; i++)
-        if (str_eq(a->scalars.v[i].name, v->name) && a->scalars.v[i].kind != ACC_READ)
-            return "";
-    const struct node *init = v->decl->a;
-    while (init->kind == N_CAST)
-        init = init->a;
-    const struct node *base = init, *add = NULL;
-    if (init->kind == N_BINARY && init->op == OP_ADD) {
-        base = init->a;
-        add = init->b;
-    } else if (init->kind == N_UNARY && init->op == OP_AND && init->a->kind == N_INDEX) {
-        base = init->a->a;
-        add = init->a->b;
-    }
-    const struct var_info *b = base->kind == N_IDENT ? analysis_var(a, base->name) : NULL;
-    struct poly p = {0};
-    if (!b || !b->type || (add && !expr_poly(a, add, &p)))
+    if (v->shadowed || depth > 4 || v->type->is_static)
         return "";
+    if (!v->type->ptr)
+        return v->name;
+    if (v->type->ptr != 1 || v->type->rank || set_again(a, v))
+        return "";
+    if (!v->decl)
+        return v->name;
+    const struct node *base = v->decl->a, *add = NULL;
+    if (base && base->kind == N_BINARY && base->op == OP_ADD) {
+        add = base->b;
+        base = base->a;
+    } else if (base && base->kind == N_UNARY && base->op == OP_AND && base->a->kind == N_INDEX) {
+        add = base->a->b;
+        base = base->a->a;
+    }
+    const struct var_info *b = base && base->kind == N_IDENT ? analysis_var(a, base->name) : NULL;
+    struct poly p = {0};
+    if (!b || !b->type || b->type->ptr + b->type->rank != 1 || !str_eq(b->type->base, v->type->base) ||
+        (add && !expr_poly(a, add, &p)))
+        return "";
+    bool fixed = stays(a, &p, v->decl);
     poly_add(offset, &p, 1);
     poly_free(&p);
-    return follow(a, b, offset, depth + 1);
+    return fixed ? follow(a, b, offset, depth + 1) : "";
+}
+
+// Adds the subscripts, linearised row by row; false where they are no polynomials.
+static bool linear(const struct analysis *a, struct access *x, const struct node *const *subs, int rank,
+                   const struct ctype *ty)
+{
+    struct poly sum, s, dim;
+    poly_const(&sum, 0);
+    bool ok = rank == ty->ptr + ty->rank && (ty->ptr == 0 || (ty->ptr == 1 && ty->rank == 0));
+    for (int i = 0; i < rank && ok; i++) {
+        if (i > 0 && (ok = ty->dim[i] && expr_poly(a, ty->dim[i], &dim))) {
+            poly_mul(&sum, &dim);
+            poly_free(&dim);
+        }
+        if (ok && (ok = expr_poly(a, subs[i], &s))) {
+            poly_add(&sum, &s, 1);
+            poly_free(&s);
+        }
+    }
+    poly_add(&x->sub, &sum, 1);
+    poly_free(&sum);
+    return ok && !x->sub.bad;
 }
 
 static void subscript(const struct analysis *a, struct access *x, const struct node *const *subs, int rank,
                       const struct var_info *v)
 {
-    x->affine = true;
     poly_const(&x->sub, 0);
-    int declared = v->type->ptr + v->type->rank;
-    if (rank != declared) {
-        x->affine = false;
-        return;
-    }
-    for (int i = 0; i < rank; i++) {
-        struct poly s, dim = {0};
-        if (!expr_poly(a, subs[i], &s)) {
-            x->affine = false;
-            return;
-        }
-        if (i > 0) {
-            const struct node *d = v->type->dim[v->type->ptr ? i - v->type->ptr : i];
-            if (!d || !expr_poly(a, d, &dim)) {
-                poly_free(&s);
-                x->affine = false;
-                return;
-            }
-            poly_mul(&x->sub, &dim);
-            poly_free(&dim);
-        }
-        poly_add(&x->sub, &s, 1);
-        poly_free(&s);
-    }
     x->base = follow(a, v, &x->sub, 0);
-    x->affine = x->affine && !x->sub.bad;
+    x->affine = linear(a, x, subs, rank, v->type) && *x->base;
 }
 
 struct walker {
@@ -544,8 +623,8 @@ static void walk(struct walker w, struct node *n, enum access_kind kind)
     case N_INDEX:
         add_access(&w, n, kind);
         return;
-    case N_IDENT:
-        if (analysis_var(w.a, n->name))
+    case N_IDENT: // names that are not declared here too: they are globals
+        if (!ast_macro(w.a->t, n->name))
             vec_push(&w.a->scalars, (struct scalar_use){n->name, n, kind, w.conditional, w.loop, w.stmt});
         return;
     case N_ASSIGN:
@@ -566,6 +645,20 @@ static void walk(struct walker w, struct node *n, enum access_kind kind)
                  (struct call_use){n, n->a->kind == N_IDENT ? n->a->name : "",
                                    n->a->kind == N_IDENT && call_is_pure(w.a, n->a->name), w.loop, w.stmt});
         walk_kids(w, n);
+        if (n->a->kind != N_IDENT)
+            walk(w, n->a, ACC_READ);
+        return;
+    case N_MEMBER:
+        // s.x is a use of s; behind a pointer it is memory that nothing is known of.
+        if (n->op == OP_DOT && n->a->kind != N_INDEX && n->a->kind != N_UNARY)
+            walk(w, n->a, kind == ACC_READ ? ACC_READ : ACC_UPDATE);
+        else
+            add_access(&w, n, kind);
+        return;
+    case N_BINARY:
+        inner.conditional |= n->op == OP_LAND || n->op == OP_LOR;
+        walk(w, n->a, ACC_READ);
+        walk(inner, n->b, ACC_READ);
         return;
     case N_IF:
     case N_COND:
@@ -598,7 +691,7 @@ static void follow_again(struct analysis *a)
         int rank;
         const struct node *root = x->node->kind == N_INDEX ? root_of(x->node, subs, &rank) : NULL;
         const struct var_info *v = root ? analysis_var(a, root->name) : NULL;
-        if (v && v->type && !v->shadowed && v->decl && v->type->ptr) {
+        if (v && v->type && !v->shadowed && v->type->ptr) {
             poly_free(&x->sub);
             subscript(a, x, subs, rank, v);
         }
@@ -612,11 +705,6 @@ void analysis_run(struct analysis *a, struct ast *t, const struct func *f, bool 
         vec_push(&a->vars,
                  (struct var_info){.name = f->params.v[i].name, .type = f->params.v[i].type, .param = true});
     node_walk(t->root, collect_vars, a);
-    // The same counter declared by several loops one after the other is no shadowing that matters.
-    for (size_t i = 0; i < a->vars.n; i++)
-        if (a->vars.v[i].decl && a->vars.v[i].decl->up && a->vars.v[i].decl->up->up &&
-            a->vars.v[i].decl->up->up->kind == N_FOR)
-            a->vars.v[i].shadowed = false;
     find_loops(a, t->root, NULL);
     walk((struct walker){.a = a}, t->root, ACC_READ);
     follow_again(a);

@@ -18,6 +18,7 @@ bool analysis_may_alias(const struct analysis *a, const char *x, const char *y)
     if (!*x || !*y || str_eq(x, y))
         return true;
     const struct var_info *u = analysis_var(a, x), *v = analysis_var(a, y);
+    // Bases are parameters that are never set, and arrays (see follow()).
     if (!u || !v || !u->type || !v->type)
         return true;
     bool local_u = !u->param && u->type->rank > 0 && !u->type->ptr,
@@ -50,60 +51,6 @@ static const struct loop *inner_of(const struct access *x, const struct loop *l,
     return NULL;
 }
 
-// range >= coef*(values of k): lo is a constant >= 0 and range - coef*hi is a constant >= 0.
-static bool fits_in(const struct loop *k, const struct poly *coef, const struct poly *range)
-{
-    int64_t lo, room;
-    struct poly reach, left;
-    if (!poly_is_const(&k->lo_p, &lo) || lo < 0 || k->hi_p.bad)
-        return false;
-    poly_copy(&reach, coef);
-    poly_mul(&reach, &k->hi_p);
-    poly_copy(&left, range);
-    poly_add(&left, &reach, -1);
-    bool ok = poly_is_const(&left, &room) && room >= 0;
-    poly_free(&reach);
-    poly_free(&left);
-    return ok;
-}
-
-// Whether what is left of a subscript (over the counters inside l) stays within one step of l, so that two
-// iterations never meet.
-static bool rest_within(const struct access *x, const struct loop *l, struct poly *rest, struct poly *range)
-{
-    for (int guard = 0; guard < 8; guard++) {
-        const struct loop *k = NULL;
-        struct poly coef = {0}, less = {0};
-        for (size_t i = 0; i < rest->t.n && !k; i++)
-            for (int n = 0; n < rest->t.v[i].n && !k; n++) {
-                const struct loop *inner = inner_of(x, l, rest->t.v[i].atom[n]);
-                if (!inner)
-                    continue;
-                poly_free(&coef);
-                poly_free(&less);
-                if (poly_split(rest, inner->var, &coef, &less) && fits_in(inner, &coef, range))
-                    k = inner;
-            }
-        if (!k) {
-            // Nothing that varies inside l may be left.
-            bool varies = false;
-            for (size_t i = 0; i < rest->t.n; i++)
-                for (int n = 0; n < rest->t.v[i].n; n++)
-                    varies |= inner_of(x, l, rest->t.v[i].atom[n]) != NULL;
-            poly_free(&coef);
-            poly_free(&less);
-            return !varies;
-        }
-        poly_free(rest);
-        poly_copy(rest, &less);
-        poly_free(range);
-        poly_copy(range, &coef);
-        poly_free(&coef);
-        poly_free(&less);
-    }
-    return false;
-}
-
 // Is the name at least 1 wherever x is reached? A bound of a loop around x that counts up from 0 is.
 static bool is_positive(const struct analysis *a, const struct access *x, const char *name)
 {
@@ -131,6 +78,63 @@ static bool never_zero(const struct analysis *a, const struct access *x, const s
     return true;
 }
 
+// range >= coef*(values of k): lo is a constant >= 0 and range - coef*hi is a constant >= 0.
+static bool fits_in(const struct analysis *a, const struct access *x, const struct loop *k,
+                    const struct poly *coef, const struct poly *range)
+{
+    int64_t lo, room;
+    struct poly reach, left;
+    if (!poly_is_const(&k->lo_p, &lo) || lo < 0 || k->hi_p.bad || !never_zero(a, x, coef) ||
+        coef->t.v[0].coef < 0)
+        return false;
+    poly_copy(&reach, coef);
+    poly_mul(&reach, &k->hi_p);
+    poly_copy(&left, range);
+    poly_add(&left, &reach, -1);
+    bool ok = poly_is_const(&left, &room) && room >= 0;
+    poly_free(&reach);
+    poly_free(&left);
+    return ok;
+}
+
+// Whether what is left of a subscript (over the counters inside l) stays within one step of l, so that two
+// iterations never meet.
+static bool rest_within(const struct analysis *a, const struct access *x, const struct loop *l,
+                        struct poly *rest, struct poly *range)
+{
+    for (int guard = 0; guard < 8; guard++) {
+        const struct loop *k = NULL;
+        struct poly coef = {0}, less = {0};
+        for (size_t i = 0; i < rest->t.n && !k; i++)
+            for (int n = 0; n < rest->t.v[i].n && !k; n++) {
+                const struct loop *inner = inner_of(x, l, rest->t.v[i].atom[n]);
+                if (!inner)
+                    continue;
+                poly_free(&coef);
+                poly_free(&less);
+                if (poly_split(rest, inner->var, &coef, &less) && fits_in(a, x, inner, &coef, range))
+                    k = inner;
+            }
+        if (!k) {
+            // Nothing that varies inside l may be left.
+            bool varies = false;
+            for (size_t i = 0; i < rest->t.n; i++)
+                for (int n = 0; n < rest->t.v[i].n; n++)
+                    varies |= inner_of(x, l, rest->t.v[i].atom[n]) != NULL;
+            poly_free(&coef);
+            poly_free(&less);
+            return !varies;
+        }
+        poly_free(rest);
+        poly_copy(rest, &less);
+        poly_free(range);
+        poly_copy(range, &coef);
+        poly_free(&coef);
+        poly_free(&less);
+    }
+    return false;
+}
+
 // Does a subscript hold a name, other than a loop's counter, that changes inside l? Then equal text is not
 // equal value.
 static bool subscript_changes(const struct analysis *a, const struct access *x, const struct loop *l)
@@ -155,7 +159,7 @@ struct answer access_overlap(const struct analysis *a, const struct access *x, c
                       *y->base ? y->base : "a pointer");
     if (!x->affine || !y->affine || !l || subscript_changes(a, x, l) || subscript_changes(a, y, l))
         return answer(TRI_UNKNOWN, "a subscript of %s is not a known function of the counters", x->base);
-    struct poly sx, rx, sy, ry, range, diff;
+    struct poly sx, rx, sy, ry, range, range_y, diff;
     bool split = poly_split(&x->sub, l->var, &sx, &rx) & poly_split(&y->sub, l->var, &sy, &ry);
     struct answer r = answer(
         TRI_UNKNOWN, "%s is touched at places that may meet in different iterations of %s", x->base, l->var);
@@ -165,13 +169,17 @@ struct answer access_overlap(const struct analysis *a, const struct access *x, c
         poly_copy(&diff, &rx);
         poly_add(&diff, &ry, -1);
         poly_copy(&range, &sx);
+        poly_copy(&range_y, &sy);
         bool same = diff.t.n == 0 && !diff.bad;
         // With a step over 1 the distance between two iterations is larger: one step is enough.
-        if (same && rest_within(x, l, &rx, &range) && never_zero(a, x, &range))
+        // Both are looked at: loops of the same counter may have other bounds.
+        if (same && rest_within(a, x, l, &rx, &range) && never_zero(a, x, &range) &&
+            rest_within(a, y, l, &ry, &range_y) && never_zero(a, y, &range_y))
             r = answer(TRI_NO, "each iteration of %s has its own part of %s", l->var, x->base);
         else if (!same)
             r = answer(TRI_UNKNOWN, "%s is read and written at different places", x->base);
         poly_free(&range);
+        poly_free(&range_y);
         poly_free(&diff);
     }
     poly_free(&sx);
@@ -340,9 +348,9 @@ static struct answer scalars_ok(const struct analysis *a, const struct loop *l, 
         if (known || u->kind == ACC_READ || !u->loop || !loop_inside(u->loop, l) || str_eq(u->name, l->var))
             continue;
         vec_push(&seen, u->name);
-        if (declared_in(a, u->name, l))
-            continue;
         const struct var_info *v = analysis_var(a, u->name);
+        if (declared_in(a, u->name, l) && !v->type->is_static)
+            continue;
         if (v && (v->shadowed || v->address_taken))
             r = answer(TRI_UNKNOWN, "%s is declared twice or its address is taken", u->name);
         else if (counter_inside(a, u->name, l) && scalar_live_out(a, u->name, l->stmt).v == TRI_NO)
@@ -354,12 +362,21 @@ static struct answer scalars_ok(const struct analysis *a, const struct loop *l, 
     return r;
 }
 
-// A cell that every iteration of l only accumulates into.
+static bool below(const struct node *n, const struct node *top)
+{
+    while (n && n != top)
+        n = n->up;
+    return top && n == top;
+}
+
+// A cell that every iteration of l only accumulates into; what is added does not read it.
 static bool memory_reduction(const struct analysis *a, const struct access *x, const struct access *y,
                              reductions *red)
 {
     struct reduction r, s;
     if (!stmt_reduction(a, x->stmt, &r) || !stmt_reduction(a, y->stmt, &s) || r.op != s.op || r.var || s.var)
+        return false;
+    if (below(x->node, r.value) || below(y->node, s.value))
         return false;
     if (!node_same(r.target, x->node) || !node_same(s.target, y->node) || !x->affine || !y->affine ||
         !poly_equal(&x->sub, &y->sub))
@@ -425,7 +442,7 @@ static bool check_invariant(void *user, struct node *n)
     struct varying *v = user;
     if (n->kind == N_IDENT && (str_eq(n->name, v->l->var) || scalar_written(v->a, n->name, v->l->body)))
         v->name = n->name;
-    if (n->kind == N_INDEX)
+    if (n->kind == N_INDEX || n->kind == N_MEMBER || (n->kind == N_UNARY && n->op == OP_MUL))
         for (size_t i = 0; i < v->a->accesses.n && !v->name; i++) {
             const struct access *w = &v->a->accesses.v[i], *mine = NULL;
             for (size_t k = 0; k < v->a->accesses.n; k++)
@@ -452,7 +469,7 @@ struct answer expr_invariant(const struct analysis *a, const struct node *expr, 
 struct answer scalar_live_out(const struct analysis *a, const char *name, const struct node *stmt)
 {
     const struct var_info *v = analysis_var(a, name);
-    if (!v || v->address_taken || a->has_asm_or_opaque)
+    if (!v || v->address_taken || v->shadowed || a->has_asm_or_opaque)
         return answer(TRI_UNKNOWN, "%s may be used elsewhere", name);
     bool in_loop = false;
     for (const struct node *up = stmt->up; up; up = up->up)
