@@ -1,17 +1,7 @@
 // Whether iterations of a loop depend on each other. Conservative: yes only where it is proven.
-#include "source/analysis.h"
+#include "source/analysis_int.h"
 
 #include "source/func.h"
-
-__attribute__((format(printf, 2, 3))) static struct answer answer(enum tri v, const char *fmt, ...)
-{
-    struct answer a = {.v = v};
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(a.why, sizeof a.why, fmt, ap);
-    va_end(ap);
-    return a;
-}
 
 bool analysis_may_alias(const struct analysis *a, const char *x, const char *y)
 {

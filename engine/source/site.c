@@ -7,44 +7,61 @@
 static const char *counter_of(const struct analysis *a, const struct node *n)
 {
     const struct loop *l = n->kind == N_FOR ? analysis_loop(a, n) : NULL;
-    return l ? l->var : n->kind == N_FOR ? "?" : NULL;
+    return l ? l->var : "?";
 }
 
-// The how-many-th loop of this counter below the same loop around it.
-static int rank_of(const struct analysis *a, const struct node *n, const struct node *outer)
+static const struct node *for_around(const struct node *n)
 {
-    const struct node *top = outer ? outer : a->t->root;
-    int rank = 0;
-    for (size_t i = 0; i < a->loops.n; i++) {
-        const struct loop *l = a->loops.v[i];
-        const struct node *around = l->outer ? l->outer->stmt : NULL;
-        if (around == outer && str_eq(l->var, counter_of(a, n)) && l->stmt->first >= top->first &&
-            l->stmt->first <= n->first)
-            rank++;
-    }
-    return rank;
+    for (n = n->up; n && n->kind != N_FOR;)
+        n = n->up;
+    return n;
+}
+
+struct ranking {
+    const struct analysis *a;
+    const struct node *of;
+    int rank;
+};
+
+// Counts what has the same name below the same loop, up to the statement itself: other statements than loops
+// go by number.
+static bool count_alike(void *user, struct node *n)
+{
+    struct ranking *r = user;
+    if (n->first > r->of->first || node_is_expr(n))
+        return false;
+    bool loop = r->of->kind == N_FOR;
+    bool alike = loop ? n->kind == N_FOR && str_eq(counter_of(r->a, n), counter_of(r->a, r->of))
+                      : n->kind <= N_OPAQUE && n->kind != N_FOR;
+    // A node inside may begin at the same token as the statement: it comes after it.
+    if (alike && n->up && for_around(n) == for_around(r->of) &&
+        !(n->first == r->of->first && n->end < r->of->end))
+        r->rank++;
+    return n != r->of;
+}
+
+static int rank_of(const struct analysis *a, const struct node *n)
+{
+    struct ranking r = {a, n, 0};
+    node_walk(a->t->root, count_alike, &r);
+    return r.rank;
 }
 
 char *site_of(const struct analysis *a, const struct node *stmt)
 {
     const struct node *chain[16];
     int n = 0;
-    for (const struct node *k = stmt; k && n < 16; k = k->up)
-        if (k->kind == N_FOR)
-            chain[n++] = k;
+    for (const struct node *k = stmt->kind == N_FOR ? stmt : for_around(stmt); k && n < 16; k = for_around(k))
+        chain[n++] = k;
     struct str out = {0};
     for (int i = n - 1; i >= 0; i--) {
-        int rank = rank_of(a, chain[i], i + 1 < n ? chain[i + 1] : NULL);
+        int rank = rank_of(a, chain[i]);
         str_addf(&out, "%sfor %s", out.len ? " / " : "", counter_of(a, chain[i]));
         if (rank > 1)
             str_addf(&out, " #%d", rank);
     }
-    if (stmt->kind != N_FOR) {
-        int at = 1;
-        for (const struct node *k = stmt->up ? stmt->up->kids : NULL; k && k != stmt; k = k->next)
-            at++;
-        str_addf(&out, "%sstmt %d", out.len ? " / " : "", at);
-    }
+    if (stmt->kind != N_FOR)
+        str_addf(&out, "%sstmt %d", out.len ? " / " : "", rank_of(a, stmt));
     return str_steal(&out);
 }
 
