@@ -118,12 +118,14 @@ static void check_signature(const char *parent, size_t plen, const char *cand, s
 int region_check(const char *parent, size_t plen, const char *cand, size_t clen, const char *path,
                  const char *func, enum task_evolve how, err_list *errors)
 {
-    struct region a, b;
+    struct region a = {0}, b = {0};
     struct err e = {0};
     size_t before = errors->n;
     if (region_find(&a, parent, plen, path, func, how, &e) < 0 ||
         region_find(&b, cand, clen, path, func, how, &e) < 0) {
         vec_push(errors, e);
+        region_free(&a);
+        region_free(&b);
         return -1;
     }
     if (a.spans.n != b.spans.n) {
