@@ -125,6 +125,77 @@ static void scan_include(struct scanner *s, uint32_t tok)
              "a header that kernels have no need of and the baseline does not include");
 }
 
+static bool word_char(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+// __constructor__ is constructor.
+static size_t entry_of(const char *word, size_t n)
+{
+    size_t in = n;
+    const char *bare = word;
+    if (in > 4 && strncmp(bare, "__", 2) == 0 && strncmp(bare + in - 2, "__", 2) == 0) {
+        bare += 2;
+        in -= 4;
+    }
+    for (size_t i = 0; i < countof(words); i++) {
+        size_t len = strlen(words[i].word);
+        if ((len == n && strncmp(words[i].word, word, n) == 0) ||
+            (len == in && strncmp(words[i].word, bare, in) == 0))
+            return i;
+    }
+    return countof(words);
+}
+
+// The words of a macro's body count like those of the text.
+static void scan_macro(struct scanner *s, uint32_t tok)
+{
+    const struct token *t = &s->ts->t.v[tok];
+    const char *text = s->ts->src + t->at, *end = text + t->len;
+    for (const char *at = text; at < end;) {
+        const char *word = at;
+        while (at < end && word_char(*at))
+            at++;
+        size_t n = (size_t)(at - word), i = n ? entry_of(word, n) : countof(words);
+        if (i < countof(words) && !(s->o->allow_asm && strstr(words[i].word, "asm")))
+            find(s, tok, words[i].severity, word, n, words[i].reason);
+        if (n == 6 && strncmp(word, "static", 6) == 0)
+            find(s, tok, SCAN_REJECT, "static", 6, "a variable that keeps its value from call to call");
+        at += n == 0;
+    }
+    if (memmem(text, t->len, "##", 2) || memmem(text, t->len, "%:%:", 4))
+        find(s, tok, SCAN_REJECT, "##", 2, "a macro that pastes names together can hide any of them");
+}
+
+// Spellings that mean something else to the compiler than to every reader, this one included: words cut by a
+// line continuation, digraphs and trigraphs.
+static void scan_disguises(struct scanner *s)
+{
+    const char *src = s->ts->src;
+    for (uint32_t i = 0; i < s->ts->t.n; i++) {
+        const struct token *t = &s->ts->t.v[i];
+        for (uint32_t k = t->lead; k + 1 < t->at + t->len; k++) {
+            size_t nl = src[k] != '\\' ? 0 : src[k + 1] == '\n' ? k + 1 : k + 2;
+            if (!nl || nl + 1 >= s->ts->len || src[nl] != '\n' || k == 0)
+                continue;
+            if (word_char(src[nl + 1]) && (word_char(src[k - 1]) || src[k - 1] == '#'))
+                find(s, i, SCAN_REJECT, "\\", 1, "a word cut in two by a line continuation");
+        }
+        if (t->kind != TOK_STR && t->kind != TOK_CHAR && memmem(src + t->at, t->len, "??", 2))
+            find(s, i, SCAN_REJECT, "??", 2, "a trigraph");
+        if (t->kind != TOK_PUNCT || t->at + t->len >= s->ts->len)
+            continue;
+        static const char *const digraphs[] = {"%:", "<%", "%>", "<:", ":>"};
+        for (size_t k = 0; k < countof(digraphs); k++)
+            if (strncmp(src + t->at, digraphs[k], 2) == 0)
+                find(s, i, SCAN_REJECT, digraphs[k], 2, "a digraph; write the character itself");
+    }
+    for (uint32_t i = 0; i + 1 < s->ts->t.n; i++)
+        if (token_op(s->ts, i, OP_QUEST) && token_op(s->ts, i + 1, OP_QUEST))
+            find(s, i, SCAN_REJECT, "??", 2, "a trigraph");
+}
+
 static void scan_directive(struct scanner *s, uint32_t tok)
 {
     const struct token *t = &s->ts->t.v[tok];
@@ -147,22 +218,7 @@ static void scan_directive(struct scanner *s, uint32_t tok)
         if (memmem(text, t->len, "weak", 4) || memmem(text, t->len, "redefine_extname", 16))
             find(s, tok, SCAN_REJECT, text, t->len, "changes what a name means to the linker");
     } else if (str_eq(w, "define")) {
-        // The words of a macro's body count like those of the text.
-        for (size_t i = 0; i < countof(words); i++) {
-            size_t n = strlen(words[i].word);
-            for (const char *at = text; (at = memmem(at, t->len - (size_t)(at - text), words[i].word, n));
-                 at += n) {
-                bool left = !(isalnum((unsigned char)at[-1]) || at[-1] == '_'),
-                     right = !(isalnum((unsigned char)at[n]) || at[n] == '_');
-                if (left && right) {
-                    if (s->o->allow_asm && strstr(words[i].word, "asm"))
-                        continue;
-                    find(s, tok, words[i].severity, words[i].word, n, words[i].reason);
-                }
-            }
-        }
-        if (memmem(text, t->len, "##", 2))
-            find(s, tok, SCAN_REJECT, "##", 2, "a macro that pastes names together can hide any of them");
+        scan_macro(s, tok);
     }
 }
 
@@ -174,7 +230,11 @@ static void scan_static(struct scanner *s, uint32_t tok)
         if (s->ts->t.v[k].kind == TOK_PUNCT &&
             (token_op(s->ts, k, OP_SEMI) || token_op(s->ts, k, OP_ASSIGN) || token_op(s->ts, k, OP_LBRACE)))
             break;
-        is_const |= token_is(s->ts, k, "const") || token_is(s->ts, k, "constexpr");
+        // const float *p: what p points to stays, p does not.
+        is_const = (is_const && !token_op(s->ts, k, OP_MUL)) || token_is(s->ts, k, "const") ||
+                   token_is(s->ts, k, "constexpr");
+        if (token_op(s->ts, k, OP_LBRACK) && s->ts->t.v[k].match > k)
+            k = s->ts->t.v[k].match;
         is_func |= token_op(s->ts, k, OP_LPAREN) && s->ts->t.v[k - 1].kind == TOK_IDENT;
     }
     if (!is_const && !is_func)
@@ -185,20 +245,56 @@ static void scan_word(struct scanner *s, uint32_t tok)
 {
     const struct token *t = &s->ts->t.v[tok];
     const char *text = s->ts->src + t->at;
-    for (size_t i = 0; i < countof(words); i++) {
-        if (strlen(words[i].word) != t->len || strncmp(words[i].word, text, t->len) != 0)
-            continue;
-        if (words[i].call && !token_op(s->ts, tok + 1, OP_LPAREN))
-            continue;
-        // A member or the kernel's own name is something else.
-        if (tok && (token_op(s->ts, tok - 1, OP_DOT) || token_op(s->ts, tok - 1, OP_ARROW)))
-            continue;
-        if (s->o->allow_asm && strstr(words[i].word, "asm"))
-            continue;
+    size_t i = entry_of(text, t->len);
+    // A member is something else.
+    bool member = tok && (token_op(s->ts, tok - 1, OP_DOT) || token_op(s->ts, tok - 1, OP_ARROW));
+    bool known = i < countof(words) && !member && (!words[i].call || token_op(s->ts, tok + 1, OP_LPAREN)) &&
+                 !(s->o->allow_asm && strstr(words[i].word, "asm"));
+    if (known)
         find(s, tok, words[i].severity, text, t->len, words[i].reason);
-    }
     if (token_is(s->ts, tok, "static") && !s->o->cuda)
         scan_static(s, tok);
+}
+
+// A declaration outside of functions, from its first token; returns the token after it.
+static uint32_t scan_global(struct scanner *s, uint32_t first)
+{
+    const struct tokens *ts = s->ts;
+    bool is_const = false, other = token_is(ts, first, "typedef") || token_is(ts, first, "static");
+    bool tag = token_is(ts, first, "struct") || token_is(ts, first, "union") || token_is(ts, first, "enum");
+    uint32_t i = first, name = 0;
+    bool head = true; // before = and [
+    for (; i < ts->t.n && !token_op(ts, i, OP_SEMI); i++) {
+        const struct token *t = &ts->t.v[i];
+        if (t->kind == TOK_PUNCT && t->op == OP_LPAREN && head)
+            other = true; // a function
+        if (t->kind == TOK_PUNCT && (t->op == OP_LPAREN || t->op == OP_LBRACK || t->op == OP_LBRACE) &&
+            t->match > i) {
+            bool body = t->op == OP_LBRACE && head && !tag;
+            head = head && t->op == OP_LBRACE;
+            i = t->match;
+            if (body)
+                return i + 1; // a function's or namespace's braces: no semicolon follows
+            name = head ? 0 : name;
+            continue;
+        }
+        head = head && !token_op(ts, i, OP_ASSIGN);
+        is_const = (is_const && !(head && token_op(ts, i, OP_MUL))) || token_is(ts, i, "const");
+        name = head && t->kind == TOK_IDENT && i > first ? i : name;
+    }
+    bool forward = tag && i - first == 2;
+    if (!other && !is_const && !forward && name && !ts->t.v[first].inactive)
+        find(s, name, SCAN_REJECT, ts->src + ts->t.v[name].at, ts->t.v[name].len,
+             "a variable outside of functions keeps its value from call to call");
+    return i + 1;
+}
+
+static void scan_globals(struct scanner *s)
+{
+    for (uint32_t i = 0; i < s->ts->t.n && s->ts->t.v[i].kind != TOK_EOF;) {
+        bool plain = s->ts->t.v[i].kind == TOK_IDENT;
+        i = plain ? scan_global(s, i) : i + 1;
+    }
 }
 
 static void scan_all(struct scanner *s)
@@ -212,6 +308,9 @@ static void scan_all(struct scanner *s)
         else if (t->kind == TOK_STR && memmem(s->ts->src + t->at, t->len, ".incbin", 7))
             find(s, i, SCAN_REJECT, ".incbin", 7, "reads a file through the assembler");
     }
+    scan_disguises(s);
+    if (!s->o->cuda)
+        scan_globals(s);
 }
 
 size_t scan_source(const char *text, size_t len, const char *baseline, size_t blen, const struct scan_opts *o,
