@@ -76,7 +76,7 @@ static bool search(void *user, struct node *n)
     struct searching *s = user;
     if (s->found)
         return false;
-    if (n->kind <= N_EMPTY && n->up) {
+    if (n->kind <= N_OPAQUE && n->up) {
         char *name = site_of(s->a, n);
         if (str_eq(name, s->where))
             s->found = n;
