@@ -229,7 +229,7 @@ static void follow_again(struct analysis *a)
     }
 }
 
-void accesses_find(struct analysis *a)
+void analysis_find_accesses(struct analysis *a)
 {
     walk((struct walker){.a = a}, a->t->root, ACC_READ);
     follow_again(a);

@@ -157,14 +157,14 @@ static bool check_pure(void *user, struct node *n)
     return !p->why;
 }
 
-struct answer yes(const char *why)
+struct answer analysis_yes(const char *why)
 {
     struct answer a = {.v = TRI_YES};
     snprintf(a.why, sizeof a.why, "%s", why);
     return a;
 }
 
-struct answer answer(enum tri v, const char *fmt, ...)
+struct answer analysis_answer(enum tri v, const char *fmt, ...)
 {
     struct answer a = {.v = v};
     va_list ap;
@@ -178,7 +178,7 @@ struct answer expr_pure(const struct analysis *a, const struct node *expr)
 {
     struct purity p = {.a = a};
     node_walk((struct node *)(uintptr_t)expr, check_pure, &p);
-    return p.why ? answer(TRI_UNKNOWN, "%s", p.why) : yes("only reads");
+    return p.why ? analysis_answer(TRI_UNKNOWN, "%s", p.why) : analysis_yes("only reads");
 }
 
 // ---- what a statement writes
@@ -223,8 +223,8 @@ void analysis_run(struct analysis *a, struct ast *t, const struct func *f, bool 
         vec_push(&a->vars,
                  (struct var_info){.name = f->params.v[i].name, .type = f->params.v[i].type, .param = true});
     node_walk(t->root, collect_vars, a);
-    loops_find(a);
-    accesses_find(a);
+    analysis_find_loops(a);
+    analysis_find_accesses(a);
 }
 
 void analysis_free(struct analysis *a)

@@ -2,7 +2,7 @@
 #pragma once
 #include "source/analysis.h"
 
-__attribute__((format(printf, 2, 3))) struct answer answer(enum tri v, const char *fmt, ...);
-struct answer yes(const char *why);
-void loops_find(struct analysis *a);    // fills a->loops; wants the variables
-void accesses_find(struct analysis *a); // fills accesses, scalars and calls; wants the loops
+__attribute__((format(printf, 2, 3))) struct answer analysis_answer(enum tri v, const char *fmt, ...);
+struct answer analysis_yes(const char *why);
+void analysis_find_loops(struct analysis *a);    // fills a->loops; wants the variables
+void analysis_find_accesses(struct analysis *a); // fills accesses, scalars and calls; wants the loops

@@ -35,12 +35,11 @@ const char *ast_strn(struct ast *t, const char *s, size_t n)
 
 const char *ast_join(struct ast *t, const char *a, const char *b)
 {
-    size_t n = strlen(a), m = strlen(b);
-    char *s = ast_alloc(t, n + m + 2);
-    memcpy(s, a, n);
-    s[n] = ' ';
-    memcpy(s + n + 1, b, m);
-    return s;
+    struct str s = {0};
+    str_addf(&s, "%s %s", a, b);
+    const char *joined = ast_strn(t, s.s, s.len);
+    str_free(&s);
+    return joined;
 }
 
 struct node *ast_node(struct parser *p, enum node_kind kind, uint32_t first)

@@ -143,18 +143,20 @@ struct answer access_overlap(const struct analysis *a, const struct access *x, c
                              const struct loop *l)
 {
     if (!analysis_may_alias(a, x->base, y->base))
-        return answer(TRI_NO, "%s and %s never overlap", x->base, y->base);
+        return analysis_answer(TRI_NO, "%s and %s never overlap", x->base, y->base);
     if (!str_eq(x->base, y->base) || !*x->base)
-        return answer(TRI_UNKNOWN, "%s and %s may overlap", *x->base ? x->base : "a pointer",
-                      *y->base ? y->base : "a pointer");
+        return analysis_answer(TRI_UNKNOWN, "%s and %s may overlap", *x->base ? x->base : "a pointer",
+                               *y->base ? y->base : "a pointer");
     if (!x->affine || !y->affine || !l || subscript_changes(a, x, l) || subscript_changes(a, y, l))
-        return answer(TRI_UNKNOWN, "a subscript of %s is not a known function of the counters", x->base);
+        return analysis_answer(TRI_UNKNOWN, "a subscript of %s is not a known function of the counters",
+                               x->base);
     struct poly sx, rx, sy, ry, range, range_y, diff;
-    bool split = poly_split(&x->sub, l->var, &sx, &rx) & poly_split(&y->sub, l->var, &sy, &ry);
-    struct answer r = answer(
+    bool split = poly_split(&x->sub, l->var, &sx, &rx);
+    split = poly_split(&y->sub, l->var, &sy, &ry) && split;
+    struct answer r = analysis_answer(
         TRI_UNKNOWN, "%s is touched at places that may meet in different iterations of %s", x->base, l->var);
     if (split && sx.t.n == 0 && sy.t.n == 0)
-        r = answer(TRI_YES, "every iteration of %s touches the same place of %s", l->var, x->base);
+        r = analysis_answer(TRI_YES, "every iteration of %s touches the same place of %s", l->var, x->base);
     else if (split && poly_equal(&sx, &sy) && sx.t.n) {
         poly_copy(&diff, &rx);
         poly_add(&diff, &ry, -1);
@@ -165,9 +167,9 @@ struct answer access_overlap(const struct analysis *a, const struct access *x, c
         // Both are looked at: loops of the same counter may have other bounds.
         if (same && rest_within(a, x, l, &rx, &range) && never_zero(a, x, &range) &&
             rest_within(a, y, l, &ry, &range_y) && never_zero(a, y, &range_y))
-            r = answer(TRI_NO, "each iteration of %s has its own part of %s", l->var, x->base);
+            r = analysis_answer(TRI_NO, "each iteration of %s has its own part of %s", l->var, x->base);
         else if (!same)
-            r = answer(TRI_UNKNOWN, "%s is read and written at different places", x->base);
+            r = analysis_answer(TRI_UNKNOWN, "%s is read and written at different places", x->base);
         poly_free(&range);
         poly_free(&range_y);
         poly_free(&diff);
@@ -329,7 +331,7 @@ static bool reduces(const struct analysis *a, const char *name, const struct loo
 static struct answer scalars_ok(const struct analysis *a, const struct loop *l, reductions *red)
 {
     VEC(const char *) seen = {0};
-    struct answer r = answer(TRI_YES, "nothing is carried");
+    struct answer r = analysis_answer(TRI_YES, "nothing is carried");
     for (size_t i = 0; i < a->scalars.n && r.v == TRI_YES; i++) {
         const struct scalar_use *u = &a->scalars.v[i];
         bool known = false;
@@ -342,11 +344,12 @@ static struct answer scalars_ok(const struct analysis *a, const struct loop *l, 
         if (declared_in(a, u->name, l) && !v->type->is_static)
             continue;
         if (v && (v->shadowed || v->address_taken))
-            r = answer(TRI_UNKNOWN, "%s is declared twice or its address is taken", u->name);
+            r = analysis_answer(TRI_UNKNOWN, "%s is declared twice or its address is taken", u->name);
         else if (counter_inside(a, u->name, l) && scalar_live_out(a, u->name, l->stmt).v == TRI_NO)
             continue;
         else if (!reduces(a, u->name, l, red))
-            r = answer(TRI_NO, "%s is carried from one iteration of %s to the next", u->name, l->var);
+            r = analysis_answer(TRI_NO, "%s is carried from one iteration of %s to the next", u->name,
+                                l->var);
     }
     vec_free(&seen);
     return r;
@@ -382,11 +385,11 @@ static bool memory_reduction(const struct analysis *a, const struct access *x, c
 struct answer loop_independent(const struct analysis *a, const struct loop *l, reductions *red)
 {
     if (node_contains(l->body, N_OPAQUE) || node_contains(l->body, N_WHILE) || node_contains(l->body, N_DO))
-        return answer(TRI_UNKNOWN, "it holds a loop or code that was not understood");
+        return analysis_answer(TRI_UNKNOWN, "it holds a loop or code that was not understood");
     for (size_t i = 0; i < a->calls.n; i++)
         if (a->calls.v[i].loop && loop_inside(a->calls.v[i].loop, l) && !a->calls.v[i].pure)
-            return answer(TRI_UNKNOWN, "it calls %s, which may do anything",
-                          *a->calls.v[i].name ? a->calls.v[i].name : "a function");
+            return analysis_answer(TRI_UNKNOWN, "it calls %s, which may do anything",
+                                   *a->calls.v[i].name ? a->calls.v[i].name : "a function");
     struct answer r = scalars_ok(a, l, red);
     for (size_t i = 0; i < a->accesses.n && r.v == TRI_YES; i++) {
         const struct access *x = &a->accesses.v[i];
@@ -399,7 +402,7 @@ struct answer loop_independent(const struct analysis *a, const struct loop *l, r
                 continue;
             struct answer meet = access_overlap(a, x, y, l);
             if (meet.v != TRI_NO && !memory_reduction(a, x, y, red))
-                r = answer(meet.v == TRI_YES ? TRI_NO : TRI_UNKNOWN, "%s", meet.why);
+                r = analysis_answer(meet.v == TRI_YES ? TRI_NO : TRI_UNKNOWN, "%s", meet.why);
         }
     }
     return r;
@@ -411,7 +414,7 @@ struct answer loop_interchangeable(const struct analysis *a, const struct loop *
     reductions red = {0};
     *reorders = false;
     if (poly_uses(&inner->lo_p, outer->var) || poly_uses(&inner->hi_p, outer->var))
-        return answer(TRI_NO, "the bounds of %s depend on %s", inner->var, outer->var);
+        return analysis_answer(TRI_NO, "the bounds of %s depend on %s", inner->var, outer->var);
     struct answer r = loop_independent(a, outer, &red);
     for (size_t i = 0; i < red.n; i++)
         *reorders |= red.v[i].is_float;
@@ -452,15 +455,15 @@ struct answer expr_invariant(const struct analysis *a, const struct node *expr, 
     if (pure.v != TRI_YES)
         return pure;
     node_walk((struct node *)(uintptr_t)expr, check_invariant, &v);
-    return v.name ? answer(TRI_NO, "%s changes in the loop over %s", v.name, l->var)
-                  : answer(TRI_YES, "the same in every iteration");
+    return v.name ? analysis_answer(TRI_NO, "%s changes in the loop over %s", v.name, l->var)
+                  : analysis_answer(TRI_YES, "the same in every iteration");
 }
 
 struct answer scalar_live_out(const struct analysis *a, const char *name, const struct node *stmt)
 {
     const struct var_info *v = analysis_var(a, name);
     if (!v || v->address_taken || v->shadowed || a->has_asm_or_opaque)
-        return answer(TRI_UNKNOWN, "%s may be used elsewhere", name);
+        return analysis_answer(TRI_UNKNOWN, "%s may be used elsewhere", name);
     bool in_loop = false;
     for (const struct node *up = stmt->up; up; up = up->up)
         in_loop |= up->kind == N_FOR || up->kind == N_WHILE || up->kind == N_DO;
@@ -480,7 +483,7 @@ struct answer scalar_live_out(const struct analysis *a, const char *name, const 
             counter |= str_eq(a->loops.v[k]->var, name) && u->node->first >= a->loops.v[k]->stmt->first &&
                        u->node->first < a->loops.v[k]->stmt->end;
         if (!counter)
-            return answer(TRI_YES, "%s is read in line %d", name, node_line(a->t, u->node));
+            return analysis_answer(TRI_YES, "%s is read in line %d", name, node_line(a->t, u->node));
     }
-    return answer(TRI_NO, "%s is not read afterwards", name);
+    return analysis_answer(TRI_NO, "%s is not read afterwards", name);
 }

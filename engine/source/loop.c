@@ -110,29 +110,29 @@ struct answer loop_canonical(const struct analysis *a, const struct node *stmt)
 {
     struct loop l = {0};
     if (stmt->kind != N_FOR)
-        return answer(TRI_NO, "it is no for loop");
+        return analysis_answer(TRI_NO, "it is no for loop");
     if (!read_init(&l, stmt->a))
-        return answer(TRI_NO, "its start is not `VAR = VALUE`");
+        return analysis_answer(TRI_NO, "its start is not `VAR = VALUE`");
     const struct var_info *var = l.type ? NULL : analysis_var(a, l.var);
     const struct ctype *type = l.type ? l.type : var ? var->type : NULL;
     if (!type || !ctype_is_int(type) || (var && (var->shadowed || var->address_taken)))
-        return answer(TRI_NO, "its counter %s is no plain integer", l.var);
+        return analysis_answer(TRI_NO, "its counter %s is no plain integer", l.var);
     if (!read_cond(&l, stmt->b))
-        return answer(TRI_NO, "its condition is not `%s < BOUND`", l.var);
+        return analysis_answer(TRI_NO, "its condition is not `%s < BOUND`", l.var);
     if (!read_step(a, &l, stmt->c))
-        return answer(TRI_NO, "its step is not a constant added to %s", l.var);
+        return analysis_answer(TRI_NO, "its step is not a constant added to %s", l.var);
     if (l.step != 1 && stmt->b->op == OP_NE)
-        return answer(TRI_NO, "it ends at != with a step over 1");
+        return analysis_answer(TRI_NO, "it ends at != with a step over 1");
     if (!stmt->d || leaves(stmt->d))
-        return answer(TRI_NO,
-                      "it may leave early, or holds preprocessor lines or code that was not understood");
+        return analysis_answer(
+            TRI_NO, "it may leave early, or holds preprocessor lines or code that was not understood");
     if (scalar_written(a, l.var, stmt->d))
-        return answer(TRI_NO, "its body changes %s", l.var);
+        return analysis_answer(TRI_NO, "its body changes %s", l.var);
     if (!is_integer(a, l.hi_node) || node_uses(l.hi_node, l.var))
-        return answer(TRI_NO, "its bound is no integer that stands apart from %s", l.var);
+        return analysis_answer(TRI_NO, "its bound is no integer that stands apart from %s", l.var);
     if (!bound_fixed(a, l.hi_node, stmt->d))
-        return answer(TRI_NO, "its bound may change while it runs");
-    return yes("a counted loop");
+        return analysis_answer(TRI_NO, "its bound may change while it runs");
+    return analysis_yes("a counted loop");
 }
 
 static void finish_loop(struct analysis *a, struct loop *l)
@@ -186,7 +186,7 @@ static void find_loops(struct analysis *a, struct node *n, struct loop *outer)
         find_loops(a, k, mine ? mine : outer);
 }
 
-void loops_find(struct analysis *a)
+void analysis_find_loops(struct analysis *a)
 {
     find_loops(a, a->t->root, NULL);
     for (size_t i = 0; i < a->loops.n; i++) {

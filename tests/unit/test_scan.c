@@ -47,7 +47,8 @@ static void forbidden(void)
         "#inc\\\nlude \"/etc/passwd\"\n",
         "%:include \"/etc/passwd\"\n",
         "void k(void) <% %>",
-        "?" "?=include \"/etc/passwd\"\n",
+        "?"
+        "?=include \"/etc/passwd\"\n",
         "#pragma GCC optimize(\"Ofast\")\n",
         "#pragma omp parallel for\n",
         "#if 0\nvoid k(void) { asm(\"nop\"); }\n#endif\n",
