@@ -46,17 +46,19 @@ K = dim i32""", "M=7 N=9 K=5", "M=160 N=160 K=160", """void k(const float *A, co
     "dot": ("""x = in f32[N]
 y = in f32[N]
 out = out f32[1]
-N = dim i32""", "N=100", "N=65536", """void k(const float *x, const float *y, float *out, int N)
+N = dim i32""", "N=100", "N=65536", """static __attribute__((noinline)) float part(const float *x, const float *y, int n, float sum)
 {
-    float sum = 0, other = 0;
+    for (int i = 0; i < n; i++)
+        sum += x[i] * y[i];
+    return sum;
+}
+void k(const float *x, const float *y, float *out, int N)
+{
     int extra = EXTRA;
     __asm__("" : "+r"(extra));
     int more = (int)((long)N * extra / 1000);
-    for (int i = 0; i < more; i++)
-        other += x[i] * y[i];
-    for (int i = 0; i < N; i++)
-        sum += x[i] * y[i];
-    out[0] = other == 1e30f ? other : sum;
+    float zero = part(x, y, more, 0) > -1e30f ? 0 : 1; // one chain: two that do not wait for each other can cost the time of one
+    out[0] = part(x, y, N, zero);
 }
 """),
     "jacobi2d": ("""a = in f32[H,W]
