@@ -10,7 +10,8 @@
 
 enum { CELL_BYTES = 12 };
 struct cell {
-    char ch[CELL_BYTES]; // UTF-8 of one character with its combining marks, NUL-terminated; "" right of a wide one
+    char ch[CELL_BYTES]; // UTF-8 of one character with its combining marks, NUL-terminated; "" right of a
+                         // wide one
     uint8_t slot;        // foreground and attributes
     uint8_t under;       // whose background: SLOT_NONE, or a slot such as SLOT_CURSOR or SLOT_DIFF_ADD
     uint8_t width;       // columns: 1 or 2; 0 right of a wide one

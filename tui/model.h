@@ -27,9 +27,9 @@ struct model {
     unsigned version;       // grows whenever lines were folded
     // Live; NULL or empty where no engine talks to us.
     bool connected;
-    json *status;           // last status event (phase, doing, id, of, spent_s, left_s, ...)
-    json *progress;         // last stage or progress event of the worker
-    json *device;           // last telemetry of the device, where the worker tells it
+    json *status;   // last status event (phase, doing, id, of, spent_s, left_s, ...)
+    json *progress; // last stage or progress event of the worker
+    json *device;   // last telemetry of the device, where the worker tells it
     VEC(struct live_text) streams;
     struct session_holder holder; // who runs it
     bool held;

@@ -12,19 +12,19 @@ struct view;
 struct host {
     struct model *model;
     void *app;
-    void (*select)(struct host *h, int64_t id);           // the candidate that everything else follows
-    void (*show)(struct host *h, const char *view);       // opens a view by name beside or over this one
+    void (*select)(struct host *h, int64_t id);     // the candidate that everything else follows
+    void (*show)(struct host *h, const char *view); // opens a view by name beside or over this one
     void (*say)(struct host *h, enum slot weight, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-    void (*command)(struct host *h, const char *command); // as if typed after `:`
+    void (*command)(struct host *h, const char *command);             // as if typed after `:`
     void (*yank)(struct host *h, const char *what, const char *text); // to the clipboard; says so
 };
 
 struct view_ops {
-    const char *name;  // "diff"
-    const char *title; // "Diff"
-    const char *help;  // one line
-    size_t size;       // of the whole struct
-    enum action key;   // the action that opens it
+    const char *name;              // "diff"
+    const char *title;             // "Diff"
+    const char *help;              // one line
+    size_t size;                   // of the whole struct
+    enum action key;               // the action that opens it
     void (*open)(struct view *v);  // the struct is zeroed but for ops and host; may be NULL
     void (*close)(struct view *v); // frees what it holds; may be NULL
     // Draws into r, all of it (the workbench has blanked it). Heading and border are not the view's: it says
@@ -36,8 +36,9 @@ struct view_ops {
     void (*changed)(struct view *v, unsigned what);
     // Words for the heading, after the title: "17 against parent 9". May be NULL.
     void (*heading)(struct view *v, struct str *out);
-    // Search: goes to the next match of `text` (UTF-8, case-insensitive unless it holds a capital) from here on,
-    // backwards where back; false where there is none. The text is kept for highlighting until NULL. May be NULL.
+    // Search: goes to the next match of `text` (UTF-8, case-insensitive unless it holds a capital) from here
+    // on, backwards where back; false where there is none. The text is kept for highlighting until NULL. May
+    // be NULL.
     bool (*search)(struct view *v, const char *text, bool back, bool again);
     // A command of the view: "against baseline", "filter speedup>1.2", "sort id". False where it is not its;
     // an error in *e where it is but cannot be done. May be NULL.

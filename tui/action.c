@@ -1,0 +1,110 @@
+#include "tui/action.h"
+
+#include "base/str.h"
+#include "base/vec.h"
+
+#define MOVE "moving"
+#define VIEWS "views"
+#define SHOW "what is shown"
+#define STEER "steering"
+#define PROGRAM "program"
+
+const struct action_info actions[ACT_COUNT] = {
+    [ACT_NONE] = {"none", "", NULL, "nothing", NULL, NULL, false},
+    [ACT_UP] = {"up", "k Up C-p", MOVE, "up", NULL, NULL, false},
+    [ACT_DOWN] = {"down", "j Down C-n", MOVE, "down", NULL, NULL, false},
+    [ACT_LEFT] = {"left", "h Left", MOVE, "to the parent, or sideways", NULL, NULL, false},
+    [ACT_RIGHT] = {"right", "l Right", MOVE, "to the first child, or sideways", NULL, NULL, false},
+    [ACT_PAGE_UP] = {"page-up", "C-b PageUp", MOVE, "a page up", NULL, NULL, false},
+    [ACT_PAGE_DOWN] = {"page-down", "C-f PageDown", MOVE, "a page down", NULL, NULL, false},
+    [ACT_HALF_UP] = {"half-up", "C-u", MOVE, "half a page up", NULL, NULL, false},
+    [ACT_HALF_DOWN] = {"half-down", "C-d", MOVE, "half a page down", NULL, NULL, false},
+    [ACT_TOP] = {"top", "g Home", MOVE, "to the first row, or with a number to that one", NULL, NULL, false},
+    [ACT_BOTTOM] = {"bottom", "G End", MOVE, "to the last row, or with a number to that one", NULL, NULL,
+                    false},
+    [ACT_ENTER] = {"enter", "Enter", MOVE, "open what is selected", NULL, NULL, true},
+    [ACT_BACK] = {"back", "q Esc", MOVE, "back; in the first view: leave (the search goes on)", NULL, NULL,
+                  true},
+    [ACT_NEXT] = {"next", "]", MOVE, "next change (diff), next candidate of the same rank (tree)", NULL, NULL,
+                  false},
+    [ACT_PREVIOUS] = {"previous", "[", MOVE, "previous change", NULL, NULL, false},
+    [ACT_SEARCH] = {"search", "/", MOVE, "search in this view", NULL, NULL, false},
+    [ACT_SEARCH_NEXT] = {"search-next", "n", MOVE, "next match", NULL, NULL, false},
+    [ACT_SEARCH_PREVIOUS] = {"search-previous", "N", MOVE, "previous match", NULL, NULL, false},
+    [ACT_FILTER] = {"filter", "\\ F4", SHOW, "show only what holds: speedup>1.2 op=tune; empty: all", NULL,
+                    "tree", true},
+    [ACT_CHAMPION] = {"champion", "C", MOVE, "select the champion", NULL, NULL, true},
+    [ACT_VIEW_TREE] = {"view-tree", "1", VIEWS, "population: every candidate", NULL, NULL, false},
+    [ACT_VIEW_DETAIL] = {"view-detail", "2", VIEWS, "detail: verdict, shapes, source of one candidate", NULL,
+                         NULL, false},
+    [ACT_VIEW_DIFF] = {"view-diff", "3 d", VIEWS, "diff: what a candidate changed", NULL, NULL, true},
+    [ACT_VIEW_LINEAGE] = {"view-lineage", "4", VIEWS, "lineage: the commits", NULL, NULL, false},
+    [ACT_VIEW_ARCHIVE] = {"view-archive", "5", VIEWS, "archive: the best of each kind", NULL, NULL, false},
+    [ACT_VIEW_PROGRESS] = {"view-progress", "6", VIEWS, "progress: speedup over time", NULL, NULL, false},
+    [ACT_VIEW_FUNNEL] = {"view-funnel", "7", VIEWS, "funnel: where candidates died, and why", NULL, NULL,
+                         false},
+    [ACT_VIEW_WORKERS] = {"view-workers", "8", VIEWS, "workers, models and budgets", NULL, NULL, false},
+    [ACT_VIEW_LOG] = {"view-log", "9", VIEWS, "log: what happened", NULL, NULL, false},
+    [ACT_HELP] = {"help", "? F1", VIEWS, "the keys that work here", NULL, NULL, true},
+    [ACT_FOCUS_NEXT] = {"focus-next", "Tab S-Tab", VIEWS, "the keys go to the other pane", NULL, NULL, false},
+    [ACT_ZOOM] = {"zoom", "o", VIEWS, "one pane or two", NULL, NULL, false},
+    [ACT_FOLD] = {"fold", "z", SHOW, "fold or unfold a branch", NULL, "tree", false},
+    [ACT_FOLD_ALL] = {"fold-all", "Z", SHOW, "fold or unfold all branches", NULL, "tree", false},
+    [ACT_SORT] = {"sort", "s", SHOW, "sort by the next field", NULL, "tree", false},
+    [ACT_REVERSE] = {"reverse", "S", SHOW, "the other way round", NULL, "tree", false},
+    [ACT_LAYOUT] = {"layout", "v", SHOW, "as a tree, by rank, by island, by generation", NULL, "tree", false},
+    [ACT_FOLLOW] = {"follow", "F", SHOW, "keep the newest in view", NULL, "tree log", false},
+    [ACT_FREEZE] = {"freeze", "f", SHOW, "keep the list as it is while the search goes on", NULL, "tree",
+                    false},
+    [ACT_MARK] = {"mark", "Space m", SHOW, "mark for cross, diff and steering", NULL, "tree lineage archive",
+                  false},
+    [ACT_UNMARK] = {"unmark", "M", SHOW, "take all marks off", NULL, NULL, false},
+    [ACT_AGAINST] = {"against", "b", SHOW, "compare with parent, second parent, baseline, champion, marked",
+                     NULL, "diff", true},
+    [ACT_SIDE] = {"side", "|", SHOW, "side by side or unified", NULL, "diff", false},
+    [ACT_MORE_CONTEXT] = {"more-context", "+ =", SHOW, "more lines around a change", NULL, "diff", false},
+    [ACT_LESS_CONTEXT] = {"less-context", "-", SHOW, "fewer lines around a change", NULL, "diff", false},
+    [ACT_WHITE] = {"white-space", "w", SHOW, "white space counts or not", NULL, "diff", false},
+    [ACT_ASSEMBLY] = {"assembly", "a", SHOW, "source or assembly", NULL, "diff", false},
+    [ACT_PIN] = {"pin", "p", STEER, "pin or unpin: a parent whatever happens", "pin", NULL, true},
+    [ACT_KILL] = {"kill", "x", STEER, "kill: no longer a parent or champion (asks)", "kill", NULL, true},
+    [ACT_KILL_TREE] = {"kill-tree", "X", STEER, "kill with all that came from it (asks)", "kill", NULL,
+                       false},
+    [ACT_REVIVE] = {"revive", "r", STEER, "take a kill back", "revive", NULL, false},
+    [ACT_CROSS] = {"cross", "c", STEER, "cross two marked, or the marked one with this one", "cross", NULL,
+                   true},
+    [ACT_EDIT] = {"edit", "e", STEER, "edit in $EDITOR; the result is judged as a child", "add", NULL, true},
+    [ACT_CLONE] = {"clone", "y", STEER, "judge a copy as a candidate of its own", "clone", NULL, false},
+    [ACT_BREED] = {"breed", "B", STEER, "the next parent, or with a number so many times", "breed", NULL,
+                   false},
+    [ACT_FOCUS_SUBTREE] = {"focus", "t", STEER, "parents only from this subtree, or from all again", "focus",
+                           NULL, false},
+    [ACT_HINT] = {"hint", "H", STEER, "words for the models", "hint", NULL, false},
+    [ACT_NOTE] = {"note", "i", STEER, "a remark that stays with the candidate", "note", NULL, false},
+    [ACT_TAG] = {"tag", "T", STEER, "a word to filter by", "tag", NULL, false},
+    [ACT_REMEASURE] = {"remeasure", "R", STEER, "race it again", "remeasure", NULL, false},
+    [ACT_APPROVE] = {"approve", "A", STEER, "a quarantined one is right", "approve", NULL, false},
+    [ACT_REJECT] = {"reject", "D", STEER, "a quarantined one is wrong", "reject", NULL, false},
+    [ACT_PAUSE] = {"pause", "P", STEER, "pause or resume the search", "pause", NULL, true},
+    [ACT_STEP] = {"step", ".", STEER, "while paused: one iteration, or so many", "step", NULL, false},
+    [ACT_BUDGET] = {"budget", "$", STEER, "change a budget: wall=10m", "budget", NULL, false},
+    [ACT_WEIGHT] = {"weight", "W", STEER, "change a weight: tune=2", "weight", NULL, false},
+    [ACT_UNDO] = {"undo", "u", STEER, "take the last steering action back", "undo", NULL, true},
+    [ACT_REDO] = {"redo", "U C-r", STEER, "do again what undo took back", "redo", NULL, false},
+    [ACT_COMMAND] = {"command", ":", PROGRAM, "type a command; Tab completes", NULL, NULL, true},
+    [ACT_YANK] = {"yank", "Y", PROGRAM, "copy: id, commit or source, by view", NULL, NULL, false},
+    [ACT_THEME] = {"next-theme", "C-t", PROGRAM, "the next theme; :theme NAME", NULL, NULL, false},
+    [ACT_MOUSE] = {"mouse", "%", PROGRAM, "mouse on or off", NULL, NULL, false},
+    [ACT_REDRAW] = {"redraw", "C-l", PROGRAM, "draw everything anew", NULL, NULL, false},
+    [ACT_SUSPEND] = {"suspend", "C-z", PROGRAM, "back to the shell; fg returns", NULL, NULL, false},
+    [ACT_QUIT] = {"quit", "", PROGRAM, "leave; the search goes on", NULL, NULL, false},
+    [ACT_QUIT_ALL] = {"quit-all", "Q", PROGRAM, "leave from anywhere; the search goes on", NULL, NULL, false},
+};
+
+enum action action_find(const char *name)
+{
+    for (int a = 1; a < ACT_COUNT; a++)
+        if (str_eq(actions[a].name, name))
+            return (enum action)a;
+    return ACT_NONE;
+}
