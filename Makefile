@@ -106,7 +106,7 @@ bundle: all
 
 # The command lists of ksmith.1 come from the program's own tables.
 man: $(BUILD)/ksmith
-	@tests/man.py $(BUILD)/ksmith man/ksmith.1
+	@for page in ksmith.1 ksmith-keys.7 ksmith-theme.5; do tests/man.py $(BUILD)/ksmith man/$$page; done
 
 lint:
 	@tests/lint.sh

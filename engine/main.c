@@ -1,8 +1,36 @@
 // ksmith: finds the subcommand and runs it.
 #include "cmd/cmd.h"
+#include "cmd/run.h"
+#include "tui/workbench.h"
 
 #include <locale.h>
 #include <signal.h>
+
+static int serve(const char *dir, struct err *e)
+{
+    struct engine_options o = {.dir = dir, .serve = true, .ready_fd = -1};
+    return run_engine(&o, e);
+}
+
+static int search(const char *dir, struct err *e)
+{
+    struct engine_options o = {.dir = dir, .ready_fd = -1};
+    return run_engine(&o, e);
+}
+
+static int workbench(const struct workbench_call *w)
+{
+    struct workbench b = {.dir = w->dir,
+                          .read_only = w->read_only,
+                          .ascii = w->ascii,
+                          .theme = w->theme,
+                          .color = str_eq(w->color, "always")  ? 1
+                                   : str_eq(w->color, "never") ? 0
+                                                               : -1,
+                          .serve = serve,
+                          .search = search};
+    return w->keys ? workbench_keys() : w->print_theme ? workbench_theme(w->theme) : workbench_run(&b);
+}
 
 static int unknown_verb(const char *name)
 {
@@ -25,6 +53,7 @@ int main(int argc, char **argv)
     setlocale(LC_ALL, "");
     setlocale(LC_NUMERIC, "C");
     signal(SIGPIPE, SIG_DFL);
+    cmd_workbench = workbench;
     if (argc < 2) {
         cmd_help_all(stderr);
         return ERR_USAGE;

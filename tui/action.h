@@ -20,6 +20,7 @@ enum action {
     ACT_BOTTOM,
     ACT_ENTER,
     ACT_BACK,
+    ACT_CLOSE,
     ACT_NEXT, // the next hunk, branch or match, by view
     ACT_PREVIOUS,
     ACT_SEARCH,

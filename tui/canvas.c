@@ -27,7 +27,7 @@ struct rect canvas_all(const struct canvas *c)
 }
 
 // The cell at a place of r, or NULL where it is cut off.
-static struct cell *at(struct canvas *c, struct rect r, int row, int col)
+static struct canvas_cell *at(struct canvas *c, struct rect r, int row, int col)
 {
     if (row < 0 || col < 0 || row >= r.rows || col >= r.cols)
         return NULL;
@@ -38,7 +38,7 @@ static struct cell *at(struct canvas *c, struct rect r, int row, int col)
     return &c->cells[(size_t)row * (size_t)c->cols + (size_t)col];
 }
 
-static void set(struct cell *cell, const char *s, size_t n, int width, enum slot slot)
+static void set(struct canvas_cell *cell, const char *s, size_t n, int width, enum slot slot)
 {
     memset(cell->ch, 0, sizeof cell->ch);
     memcpy(cell->ch, s, n < CELL_BYTES ? n : 0);
@@ -49,7 +49,8 @@ static void set(struct cell *cell, const char *s, size_t n, int width, enum slot
 // What is written over one half of a wide character leaves no other half behind.
 static void part(struct canvas *c, struct rect r, int row, int col)
 {
-    struct cell *here = at(c, r, row, col), *left = at(c, r, row, col - 1), *right = at(c, r, row, col + 1);
+    struct canvas_cell *here = at(c, r, row, col), *left = at(c, r, row, col - 1),
+                       *right = at(c, r, row, col + 1);
     if (here && here->width == 0 && left)
         set(left, " ", 1, 1, left->slot);
     if (here && here->width == 2 && right)
@@ -60,7 +61,7 @@ void canvas_fill(struct canvas *c, struct rect r, enum slot slot)
 {
     for (int row = 0; row < r.rows; row++)
         for (int col = 0; col < r.cols; col++) {
-            struct cell *cell = at(c, r, row, col);
+            struct canvas_cell *cell = at(c, r, row, col);
             if (!cell)
                 continue;
             set(cell, " ", 1, 1, slot);
@@ -73,7 +74,7 @@ struct pen {
     struct rect r;
     int row, col;
     enum slot slot;
-    struct cell *last; // for combining marks
+    struct canvas_cell *last; // for combining marks
 };
 
 static void put_char(struct pen *p, const char *s, size_t n, uint32_t cp)
@@ -97,7 +98,7 @@ static void put_char(struct pen *p, const char *s, size_t n, uint32_t cp)
             memcpy(p->last->ch + has, s, n);
         return;
     }
-    struct cell *cell = at(p->c, p->r, p->row, p->col), *next = at(p->c, p->r, p->row, p->col + 1);
+    struct canvas_cell *cell = at(p->c, p->r, p->row, p->col), *next = at(p->c, p->r, p->row, p->col + 1);
     p->last = NULL;
     if (cell && (width == 1 || next)) {
         part(p->c, p->r, p->row, p->col);
@@ -206,7 +207,7 @@ int canvas_field(struct canvas *c, struct rect r, int row, int col, int width, b
 void canvas_tint_part(struct canvas *c, struct rect r, int row, int col, int n, enum slot under)
 {
     for (int i = 0; i < n; i++) {
-        struct cell *cell = at(c, r, row, col + i);
+        struct canvas_cell *cell = at(c, r, row, col + i);
         if (cell)
             cell->under = (uint8_t)under;
     }
@@ -247,8 +248,8 @@ int canvas_bar(struct canvas *c, struct rect r, int row, int col, int width, dou
             canvas_put(c, r, row, col + i, slot, canvas_glyph(c, GLYPH_FULL));
         else if (here > 0 && c->utf8)
             canvas_put(c, r, row, col + i, slot, eighths[here - 1]);
-        else
-            canvas_put(c, r, row, col + i, SLOT_BAR_REST, canvas_glyph(c, GLYPH_EMPTY));
+        else // blank: dots would cost a slow line more than they tell
+            canvas_put(c, r, row, col + i, SLOT_TEXT, " ");
     }
     return col + width;
 }
@@ -258,7 +259,7 @@ void canvas_text(const struct canvas *c, struct str *out)
     for (int row = 0; row < c->rows; row++) {
         size_t begin = out->len;
         for (int col = 0; col < c->cols; col++) {
-            const struct cell *cell = &c->cells[(size_t)row * (size_t)c->cols + (size_t)col];
+            const struct canvas_cell *cell = &c->cells[(size_t)row * (size_t)c->cols + (size_t)col];
             if (cell->width)
                 str_add(out, cell->ch);
         }

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 enum { CELL_BYTES = 12 };
-struct cell {
+struct canvas_cell {
     char ch[CELL_BYTES]; // UTF-8 of one character with its combining marks, NUL-terminated; "" right of a
                          // wide one
     uint8_t slot;        // foreground and attributes
@@ -20,7 +20,7 @@ struct cell {
 struct canvas {
     int rows, cols;
     bool utf8; // else glyphs are ASCII and other characters become '?'
-    struct cell *cells;
+    struct canvas_cell *cells;
 };
 struct rect {
     int row, col, rows, cols;

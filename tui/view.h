@@ -9,8 +9,10 @@
 struct view;
 
 // What the workbench does for a view.
+struct keymap;
 struct host {
     struct model *model;
+    const struct keymap *keys; // as they are bound now
     void *app;
     void (*select)(struct host *h, int64_t id);     // the candidate that everything else follows
     void (*show)(struct host *h, const char *view); // opens a view by name beside or over this one
@@ -43,6 +45,8 @@ struct view_ops {
     // A command of the view: "against baseline", "filter speedup>1.2", "sort id". False where it is not its;
     // an error in *e where it is but cannot be done. May be NULL.
     bool (*command)(struct view *v, const char *word, const char *rest, struct err *e);
+    // The mouse pressed here, relative to the rectangle drawn last. May be NULL.
+    void (*point)(struct view *v, int row, int col);
 };
 struct view {
     const struct view_ops *ops;

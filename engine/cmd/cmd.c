@@ -11,6 +11,7 @@ const struct cmd *const cmds[] = {
     &cmd_funnel, &cmd_doctor, &cmd_gc,    &cmd_completion, &cmd_engine,
 };
 const size_t cmds_n = countof(cmds);
+int (*cmd_workbench)(const struct workbench_call *w);
 
 const struct cmd *cmd_find(const char *name)
 {

@@ -39,6 +39,16 @@ struct args {
     int ngiven;
 };
 
+// The workbench, put in by main.c so that nothing of the engine includes it; NULL in programs without one.
+struct workbench_call {
+    const char *dir;
+    bool read_only, ascii;
+    const char *theme;      // NULL: as the config says
+    const char *color;      // "always", "never" or "auto"
+    bool keys, print_theme; // print the table and leave
+};
+extern int (*cmd_workbench)(const struct workbench_call *w);
+
 extern const struct cmd *const cmds[];
 extern const size_t cmds_n;
 const struct cmd *cmd_find(const char *name);

@@ -60,7 +60,8 @@ static void fish(void)
     }
 }
 
-// Text for roff, filled into lines of under 80 bytes: a line that starts with a dot or a quote would be a macro.
+// Text for roff, filled into lines of under 80 bytes: a line that starts with a dot or a quote would be a
+// macro.
 static void roff(const char *s, bool fill)
 {
     int column = 0;

@@ -117,11 +117,9 @@ static int no_engine(const struct args *a)
 // is refused.
 static bool serve(const struct args *a, struct err *e)
 {
-    static const char *const searching[] = {"step", "stop", "pause", "resume", "remeasure", "breed"};
     struct session_holder h;
-    for (size_t i = 0; i < countof(searching); i++)
-        if (str_eq(a->pos[0], searching[i]))
-            return false;
+    if (steer_searches(a->pos[0]))
+        return false;
     if (session_holder(a->dir, &h))
         return false;
     char *journal = io_join(a->dir, ".ksmith/journal.jsonl");

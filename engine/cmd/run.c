@@ -104,6 +104,25 @@ static bool only_serves(const char *dir)
     return serves;
 }
 
+// The workbench where there is a terminal for it, else lines of text.
+static int watch(const struct args *a, bool from_start)
+{
+    struct workbench_call w = {.dir = a->dir,
+                               .read_only = args_flag(a, "read-only"),
+                               .ascii = args_flag(a, "ascii"),
+                               .theme = args_value(a, "theme", NULL),
+                               .color = args_value(a, "color", "auto"),
+                               .keys = args_flag(a, "keys"),
+                               .print_theme = args_flag(a, "print-theme")};
+    bool headless = args_flag(a, "headless");
+    if (cmd_workbench && (w.keys || w.print_theme))
+        return cmd_workbench(&w);
+    if (!headless && cmd_workbench && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+        return cmd_workbench(&w);
+    struct follow_options f = {a->dir, from_start, from_start && headless};
+    return follow(&f);
+}
+
 static int run(struct args *a)
 {
     size_t n;
@@ -129,8 +148,7 @@ static int run(struct args *a)
         } else if (args_flag(a, "detach")) {
             puts("The engine runs; `ksmith attach` follows it.");
         } else {
-            struct follow_options f = {a->dir, true, args_flag(a, "headless")};
-            status = follow(&f);
+            status = watch(a, true);
         }
     }
     free(set);
@@ -143,8 +161,16 @@ static int run(struct args *a)
             "ask no model: repeat the answers that the session DIR recorded, and judge them here" \
     }
 
+#define OPT_LOOK                                                                       \
+    {"theme", "NAME", "colours of the workbench: default, dark, light, mono, ..."},    \
+        {"color", "WHEN", "always, never, or auto: as the terminal and NO_COLOR say"}, \
+    {                                                                                  \
+        "ascii", NULL, "draw without characters beyond ASCII"                          \
+    }
+
 static const struct opt run_opts[] = {
     {"headless", NULL, "only a bar on a terminal, plain lines in a pipe; Ctrl-C stops the search"},
+    OPT_LOOK,
     {"detach", NULL, "return at once"},
     OPT_REPLAY,
     OPT_TRUST,
@@ -154,7 +180,7 @@ static const struct opt run_opts[] = {
 const struct cmd cmd_run = {
     .name = "run",
     .args = "[DIR]",
-    .help = "start the search in the background and follow it",
+    .help = "start the search in the background and open the workbench on it",
     .more = "The engine outlives the terminal. Run again, it goes on where the journal ends.",
     .group = "start",
     .takes_dir = true,
@@ -164,16 +190,26 @@ const struct cmd cmd_run = {
 
 static int attach(struct args *a)
 {
-    struct follow_options f = {a->dir, false, false};
-    return follow(&f);
+    return watch(a, false);
 }
+
+static const struct opt attach_opts[] = {
+    {"headless", NULL, "lines of text instead of the workbench"},
+    {"read-only", NULL, "only watch: no key steers"},
+    {"keys", NULL, "print what each key does and leave"},
+    {"print-theme", NULL, "print the theme as a file to start from and leave"},
+    OPT_LOOK,
+    OPT_END};
 
 const struct cmd cmd_attach = {
     .name = "attach",
     .args = "[DIR]",
-    .help = "follow a running search, from any login; Ctrl-C only leaves",
+    .help = "open the workbench on a session, running or finished, from any login",
+    .more = "Leaving it (q) never stops the search. Several may look at once. Without a terminal it prints "
+            "lines.",
     .group = "watch and steer",
     .takes_dir = true,
+    .opts = attach_opts,
     .run = attach,
 };
 

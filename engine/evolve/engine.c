@@ -95,12 +95,21 @@ static void tick(struct engine *en)
 
 static void engine_ask(struct engine *en);
 
+static bool rests(const struct engine *en)
+{
+    return en->state->paused && en->phase == PHASE_SEARCH && en->work == WORK_NONE && en->steps_left <= 0;
+}
+
 static void on_tick(void *user)
 {
     struct engine *en = user;
-    if (en->phase < PHASE_STOPPING && en->phase != PHASE_START)
-        tick(en);
-    engine_status(en);
+    if (rests(en)) { // a pause costs no budget, and wakes nobody
+        en->ticked = clock_wall();
+    } else {
+        if (en->phase < PHASE_STOPPING && en->phase != PHASE_START)
+            tick(en);
+        engine_status(en);
+    }
     en->tick_timer = loop_after(en->loop, TICK_MS, on_tick, en);
     if (en->phase == PHASE_SEARCH && en->work == WORK_NONE)
         engine_next(en);

@@ -305,8 +305,7 @@ static int take_cand(struct engine *en, struct call *c, char **words, size_t n, 
                    n ? words[0] : "");
 }
 
-// What only a running search can do.
-static bool needs_search(const char *verb)
+bool steer_searches(const char *verb)
 {
     static const char *const verbs[] = {"step", "stop", "pause", "resume", "remeasure", "breed"};
     for (size_t i = 0; i < countof(verbs); i++)
@@ -330,7 +329,7 @@ static int prepare_call(struct engine *en, struct call *c, char **words, size_t 
         vec_free(&names);
         return -1;
     }
-    if (en->o.serve && needs_search(c->verb->name))
+    if (en->o.serve && steer_searches(c->verb->name))
         return err_set(e, ERR_FAIL, "`ksmith run --detach` starts it.", "no engine searches in this session");
     if (take_cand(en, c, words + 1, n - 1, &used, e) < 0)
         return -1;

@@ -17,3 +17,5 @@ struct steer_verb {
 extern const struct steer_verb steer_verbs[];
 extern const size_t steer_verbs_n;
 const struct steer_verb *steer_find(const char *name);
+// What only a running search can do: no engine is started for the moment that such a command takes.
+bool steer_searches(const char *name);

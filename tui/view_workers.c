@@ -1,0 +1,171 @@
+// Workers, models and budgets: what judges, what proposes, what it costs, what is happening now.
+#include "cmd/show_text.h"
+#include "tui/page.h"
+#include "tui/view.h"
+
+#include <math.h>
+#include <string.h>
+
+struct workers_view {
+    struct view view;
+    struct page page;
+};
+
+static struct workers_view *self(struct view *v)
+{
+    return (struct workers_view *)v;
+}
+
+static void add_workers(struct page *p, const struct model *m)
+{
+    const struct state *st = m->st;
+    page_add(p, SLOT_STRONG, "Workers");
+    if (!st->workers.n)
+        page_add(p, SLOT_DIM, "  none was started yet");
+    for (size_t i = 0; i < st->workers.n; i++) {
+        const struct worker_info *w = &st->workers.v[i];
+        page_field(p, w->name ? w->name : "worker", w->device);
+        page_field(p, "  compiler", w->compiler);
+        page_field(p, "  driver", w->driver);
+        page_field(p, "  machine", w->fingerprint);
+        if (w->is_protected)
+            page_field(p, "  protected", "yes: candidates run in a sandbox (`ksmith doctor` tries it)");
+        else
+            page_add(p, SLOT_WARN, "  UNPROTECTED: %s", w->why ? w->why : "no sandbox holds here");
+    }
+    if (st->floor > 0)
+        page_add(p, SLOT_TEXT, "  identical code differs by up to %.2f %% here", 100 * st->floor);
+}
+
+// A preflight's rows: what the baseline reaches of what the machine can do.
+static void add_preflight(struct page *p, const struct model *m)
+{
+    json *line = model_line(m, m->st->at_preflight);
+    if (!line)
+        return;
+    page_add(p, SLOT_TEXT, "%s", "");
+    page_add(p, m->st->preflight_ok ? SLOT_STRONG : SLOT_ERROR, "Preflight: %s",
+             m->st->preflight_ok ? "the task is sound" : "failed");
+    for (json *x = json_first(json_get(line, "problems")); x; x = json_next(x))
+        page_add(p, SLOT_ERROR, "  %s  %s", json_str_or(x, "msg", ""), json_str_or(x, "hint", ""));
+    for (json *x = json_first(json_get(line, "warnings")); x; x = json_next(x))
+        page_add(p, SLOT_WARN, "  %s", json_string(x) ? json_string(x) : json_str_or(x, "msg", ""));
+    for (json *x = json_first(json_get(line, "ceilings")); x; x = json_next(x))
+        if (json_key(x) && json_is_number(x))
+            page_add(p, SLOT_TEXT, "  ceiling: %s %.4g", json_key(x), json_number(x, 0));
+    json_free(line);
+}
+
+static void add_now(struct page *p, const struct model *m)
+{
+    char text[160];
+    page_add(p, SLOT_TEXT, "%s", "");
+    page_add(p, SLOT_STRONG, "Now");
+    if (!m->connected || !m->status) {
+        page_add(p, SLOT_DIM, "  no engine runs; :run starts the search");
+        return;
+    }
+    page_field(p, "phase", json_str_or(m->status, "phase", ""));
+    snprintf(text, sizeof text, "%s %lld", json_str_or(m->status, "doing", ""),
+             (long long)json_int(m->status, "id", -1));
+    page_field(p, "stage", json_has(m->status, "id") ? text : json_str_or(m->status, "doing", ""));
+    snprintf(text, sizeof text, "%.2f s of CPU, longest turn %.1f ms", json_num(m->status, "cpu_s", 0),
+             json_num(m->status, "turn_ms", 0));
+    page_field(p, "engine", text);
+    for (json *x = json_first(m->device); x; x = json_next(x))
+        if (json_key(x) && json_is_number(x))
+            page_add(p, SLOT_TEXT, "  %-12s%.6g", json_key(x), json_number(x, 0));
+}
+
+static void add_budget(struct page *p, const struct model *m)
+{
+    const struct state *st = m->st;
+    char text[160], age[32];
+    page_add(p, SLOT_TEXT, "%s", "");
+    page_add(p, SLOT_STRONG, "Budget");
+    show_age(age, sizeof age, m->status ? json_num(m->status, "spent_s", st->wall) : st->wall);
+    snprintf(text, sizeof text, "%s, %lld iterations, %lld verdicts", age, (long long)st->iterations - 1,
+             (long long)st->evals);
+    page_field(p, "spent", text);
+    if (m->status && json_has(m->status, "left_s")) {
+        show_age(age, sizeof age, json_num(m->status, "left_s", 0));
+        page_field(p, "time left", age);
+    }
+    if (st->tokens_in + st->tokens_out > 0) {
+        snprintf(text, sizeof text, "%lld in, %lld out, $%.4f", (long long)st->tokens_in,
+                 (long long)st->tokens_out, st->usd);
+        page_field(p, "tokens", text);
+    }
+    for (size_t i = 0; i < st->settings.n; i++)
+        if (st->settings.v[i].value && *st->settings.v[i].value) {
+            snprintf(text, sizeof text, "%s %s = %s", st->settings.v[i].kind, st->settings.v[i].key,
+                     st->settings.v[i].value);
+            page_field(p, "set by hand", text);
+        }
+    for (size_t i = 0; i < st->hints.n; i++)
+        if (!st->hints.v[i].gone)
+            page_field(p, "hint", st->hints.v[i].text);
+}
+
+static void add_models(struct page *p, const struct model *m)
+{
+    const struct state *st = m->st;
+    if (st->models.n) {
+        page_add(p, SLOT_TEXT, "%s", "");
+        page_add(p, SLOT_STRONG, "Models");
+        page_add(p, SLOT_DIM, "  %-24s %7s %7s %8s %9s %10s", "name", "asked", "correct", "accepted",
+                 "together", "dollars");
+    }
+    for (size_t i = 0; i < st->models.n; i++) {
+        const struct op_stats *s = &st->models.v[i];
+        page_add(p, SLOT_TEXT, "  %-24s %7lld %7lld %8lld %8.2fx %10.4f", s->name, (long long)s->tried,
+                 (long long)s->ok, (long long)s->accepted, exp(s->log_gain), s->usd);
+    }
+    for (size_t i = 0; i < m->streams.n; i++) {
+        const struct live_text *t = &m->streams.v[i];
+        page_add(p, SLOT_TEXT, "%s", "");
+        page_add(p, SLOT_STRONG, "%s answers (parent %lld)", t->model, (long long)t->parent);
+        page_block(p, SLOT_TEXT, str_c(&t->text), t->text.len);
+    }
+}
+
+static void draw(struct view *v, struct canvas *c, struct rect r, bool focused)
+{
+    struct workers_view *w = self(v);
+    const struct model *m = v->host->model;
+    (void)focused;
+    page_clear(&w->page);
+    add_workers(&w->page, m);
+    add_now(&w->page, m);
+    add_budget(&w->page, m);
+    add_preflight(&w->page, m);
+    add_models(&w->page, m);
+    page_draw(&w->page, c, r);
+}
+
+static bool act(struct view *v, enum action a, int count)
+{
+    return list_act(&self(v)->page.list, a, count);
+}
+
+static bool search(struct view *v, const char *text, bool back, bool again)
+{
+    return page_search(&self(v)->page, text, back, again);
+}
+
+static void close_view(struct view *v)
+{
+    page_free(&self(v)->page);
+}
+
+const struct view_ops view_workers = {
+    .name = "workers",
+    .title = "Workers",
+    .help = "workers, models and budgets",
+    .size = sizeof(struct workers_view),
+    .key = ACT_VIEW_WORKERS,
+    .close = close_view,
+    .draw = draw,
+    .act = act,
+    .search = search,
+};
