@@ -181,9 +181,9 @@ static void draw_row(struct tree *t, struct canvas *c, struct rect r, int line, 
     draw_branch(c, r, line, k->id, row);
     draw_numbers(t, c, r, line, k, x);
     if (k->op)
-        canvas_field(c, r, line, k->op, 11, false, SLOT_OP, x->op ? x->op : "");
+        canvas_field(c, r, line, k->op, 11, false, SLOT_TEXT, x->op ? x->op : "");
     if (k->proposer)
-        canvas_field(c, r, line, k->proposer, 6, false, SLOT_OP, x->proposer ? x->proposer : "");
+        canvas_field(c, r, line, k->proposer, 6, false, SLOT_TEXT, x->proposer ? x->proposer : "");
     if (k->island) {
         char text[16];
         snprintf(text, sizeof text, "%d", x->island);
