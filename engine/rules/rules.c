@@ -1,7 +1,17 @@
-// The table of all rules, in the order in which a listing shows them.
+// The table of all rules, in the order in which a listing shows them: a line for each, twice.
 #include "rules/rule.h"
 
-extern const struct rule rule_interchange, rule_simd, rule_tile;
+// clang-format off
+extern const struct rule rule_interchange;
+extern const struct rule rule_simd;
+extern const struct rule rule_accumulators;
+extern const struct rule rule_tile;
 
-const struct rule *const rule_table[] = {&rule_interchange, &rule_simd, &rule_tile};
+const struct rule *const rule_table[] = {
+    &rule_interchange,
+    &rule_simd,
+    &rule_accumulators,
+    &rule_tile,
+};
+// clang-format on
 const size_t rule_table_n = countof(rule_table);

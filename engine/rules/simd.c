@@ -1,6 +1,6 @@
 // Rule simd: "#pragma omp simd", with reduction() for the scalars that the loop only accumulates. Without it
 // gcc may not reorder a float sum at all (dot product: 8x).
-#include "rules/rewrite.h"
+#include "rules/parts.h"
 
 static const char *red_sign(enum red_op op)
 {
@@ -10,14 +10,36 @@ static const char *red_sign(enum red_op op)
     return (size_t)op < countof(signs) ? signs[op] : NULL;
 }
 
+// What OpenMP has a reduction of: sums of numbers, bits of integers. A pointer that advances is neither.
+static bool reducible(const struct rule_source *s, const struct reduction *r)
+{
+    const struct var_info *v = analysis_var(&s->a, r->var);
+    const struct ctype *ty = v ? v->type : NULL;
+    bool bits = r->op == RED_AND || r->op == RED_OR || r->op == RED_XOR;
+    return ty && (ctype_is_int(ty) || (ctype_is_float(ty) && !bits)) && !ty->is_volatile && !ty->is_ref &&
+           !v->shadowed;
+}
+
+// The loop's header as OpenMP wants it: the counter alone on one side of the condition.
+static bool header_ok(const struct loop *l)
+{
+    const struct node *c = l->cond;
+    return (c->a->kind == N_IDENT && str_eq(c->a->name, l->var)) ||
+           (c->b->kind == N_IDENT && str_eq(c->b->name, l->var));
+}
+
 // The clauses for the reductions; false and words where one has no clause.
-static bool clauses(const reductions *reds, struct str *out, char why[240])
+static bool clauses(const struct rule_source *s, const reductions *reds, struct str *out, char why[240])
 {
     for (size_t i = 0; i < reds->n; i++) {
         const struct reduction *r = &reds->v[i];
         const char *sign = red_sign(r->op);
         if (!r->var || !sign) {
             snprintf(why, 240, "it accumulates into memory: scalar replacement has to come first");
+            return false;
+        }
+        if (!reducible(s, r)) {
+            snprintf(why, 240, "the type of %s has no reduction", r->var);
             return false;
         }
         struct str clause = {0};
@@ -52,6 +74,18 @@ static bool fits(const struct rule_source *s, const struct loop *l, struct str *
         snprintf(why, 240, "it may leave early");
         return false;
     }
+    if (!header_ok(l)) {
+        snprintf(why, 240, "OpenMP wants %s alone on one side of the condition", l->var);
+        return false;
+    }
+    if (node_contains(l->body, N_PRAGMA) || (l->stmt->up && parts_in_simd(s, l->stmt->up))) {
+        snprintf(why, 240, "a pragma inside or around it allows no other");
+        return false;
+    }
+    if (s->f.is_global) {
+        snprintf(why, 240, "a thread of a GPU has no vectors of its own");
+        return false;
+    }
     reductions reds = {0};
     struct answer a = loop_independent(&s->a, l, &reds);
     struct str list = {0};
@@ -59,7 +93,7 @@ static bool fits(const struct rule_source *s, const struct loop *l, struct str *
     if (!ok)
         snprintf(why, 240, "%s", a.why);
     else
-        ok = clauses(&reds, &list, why);
+        ok = clauses(s, &reds, &list, why);
     if (ok) {
         str_addf(pragma, "#pragma omp simd%s", str_c(&list));
         snprintf(why, 240, "iterations are independent%s%s", reds.n ? " but for" : "", str_c(&list));

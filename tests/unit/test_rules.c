@@ -90,6 +90,19 @@ struct variant {
     struct edits edits;
 };
 
+// One value of each choice that a site offers.
+static json *pick_params(const json *choices, struct draw d, uint64_t n)
+{
+    json *params = json_first(choices) ? json_object() : NULL;
+    for (const json *c = json_first(choices); c; c = json_next(c)) {
+        const json *v = json_first(c);
+        for (uint64_t k = draw_below(d, json_key(c), n, json_count(c)); k && json_next(v); k--)
+            v = json_next(v);
+        json_put(params, json_key(c), json_copy(v));
+    }
+    return params;
+}
+
 // One step: a random rule at a random place that it offers. false where there is none.
 static bool step(struct variant *v, struct draw d, uint64_t n)
 {
@@ -102,7 +115,8 @@ static bool step(struct variant *v, struct draw d, uint64_t n)
     struct {
         const struct rule *rule;
         char *where;
-    } all[64];
+        json *params;
+    } all[256];
     size_t count = 0;
     for (size_t r = 0; r < rule_table_n; r++) {
         rule_sites sites = {0};
@@ -111,6 +125,7 @@ static bool step(struct variant *v, struct draw d, uint64_t n)
             CHECK(sites.v[i].why[0]);
             if (sites.v[i].ok) {
                 all[count].rule = rule_table[r];
+                all[count].params = pick_params(sites.v[i].params, d, n);
                 all[count++].where = xstrdup(sites.v[i].where);
             }
         }
@@ -120,19 +135,21 @@ static bool step(struct variant *v, struct draw d, uint64_t n)
     if (count) {
         size_t pick = (size_t)draw_below(d, "pick", n, count);
         struct str out = {0};
-        done = all[pick].rule->apply(&s, all[pick].where, NULL, &out, &e) == 0;
+        done = all[pick].rule->apply(&s, all[pick].where, all[pick].params, &out, &e) == 0;
         if (!done)
             printf("# offered, then refused: %s at %s: %s\n", all[pick].rule->name, all[pick].where, e.msg);
         CHECK(done);
-        edits_add(&v->edits, all[pick].rule->name, all[pick].where, NULL);
+        edits_add(&v->edits, all[pick].rule->name, all[pick].where, all[pick].params);
         rule_source_close(&s);
         str_free(&v->text);
         v->text = out;
     } else {
         rule_source_close(&s);
     }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         free(all[i].where);
+        json_free(all[i].params);
+    }
     return done;
 }
 

@@ -1,0 +1,59 @@
+// What the rules on loops share beyond rewrite.h: pieces of a loop's header as text, blocks of iterations
+// with a remainder, statements with some expressions replaced, and the types of values. Texts are appended.
+#pragma once
+#include "rules/rewrite.h"
+
+enum { PARTS_UNROLL_MAX = 64 }; // what "#pragma GCC unroll" is given: it takes no macro
+
+// The statements of a body, whether it is a block or a single one.
+const struct node *parts_first(const struct node *body);
+const struct node *parts_next(const struct node *body, const struct node *n);
+bool parts_inner_loop(const struct rule_source *s, const struct loop *l); // no loop of any kind inside
+
+// "for (...)" without the body, as written.
+void parts_header(const struct rule_source *s, const struct loop *l, struct str *out);
+// The counter's type, "int"; NULL where it is not known or not plain.
+const char *parts_counter_type(const struct loop *l);
+// "i_0 < n && n - i_0 >= U": a whole block of `count` iterations is left from `at` on.
+void parts_room(const struct rule_source *s, const struct loop *l, const char *at, const char *count,
+                struct str *out);
+// "i_0 + u" or "i_0 + 2 * u": the counter of iteration u of the block that begins at i_0.
+void parts_at(const struct loop *l, const char *at, const char *u, struct str *out);
+// "i_0 += U" or "i_0 += U * 2".
+void parts_advance(const struct loop *l, const char *at, const char *count, struct str *out);
+// The loop's header with another first value: what is left after whole blocks. The original counter is used,
+// so that it ends where it did.
+void parts_rest(const struct rule_source *s, const struct loop *l, const char *from, struct str *out);
+// Can blocks of iterations be made of it: a for loop without a pragma, whose counter has a plain type?
+bool parts_blocks_ok(const struct rule_source *s, const struct loop *l, char why[240]);
+// Does the statement stand in (or directly after) "#pragma omp simd"? No such pragma may stand below another.
+bool parts_in_simd(const struct rule_source *s, const struct node *stmt);
+
+// A statement or expression with names replaced (see ast_clone), its lines moved to column 0.
+void parts_clone(const struct rule_source *s, const struct node *n, const struct subst *subst, size_t ns,
+                 struct str *out);
+// The same with some nodes below n replaced by texts, which are used as they are.
+struct swap {
+    const struct node *node;
+    const char *text;
+};
+typedef VEC(struct swap) swaps;
+void parts_swap(const struct rule_source *s, const struct node *n, const swaps *w, struct str *out);
+// The body's statements with the swaps, without its braces, a line for each statement at least.
+void parts_body(const struct rule_source *s, const struct node *body, const swaps *w, struct str *out);
+
+// "float", "double", "int", ... of an expression, NULL where it is not known.
+const char *parts_type(const struct rule_source *s, const struct node *n);
+bool parts_is_float(const char *type);
+const struct access *parts_access(const struct rule_source *s, const struct node *n);
+// Replaces the statement by "{ code }", the code being lines without indentation.
+void parts_place(const struct rule_source *s, const struct node *stmt, const char *code, struct str *out);
+// "{\n" code "}\n" with the code one step deeper.
+void parts_braces(struct str *out, const char *before, const char *code);
+// An unused name made of parts: NAME + suffix.
+char *parts_name(const struct rule_source *s, const char *name, const char *suffix);
+// A parameter of a site as {"name": [values...]}; values NULL-terminated.
+json *parts_choice(const char *name, const char *const *values);
+// The loop that a descriptor names; NULL and an error "RULE: ..." where there is none.
+const struct loop *parts_loop(const struct rule_source *s, const char *rule, const char *where,
+                              struct err *e);

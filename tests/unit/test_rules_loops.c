@@ -1,0 +1,230 @@
+// The rules on single loops, everything they offer: each site with each value of each choice, at the default
+// and at the smallest value of the knobs that it brings, compiled and held against the original at odd sizes.
+// The values are small integers and every sum is exact, so any difference is a wrong rewrite.
+#include "t.h"
+
+#include "base/io.h"
+#include "base/proc.h"
+#include "base/task.h"
+#include "source/annot.h"
+#include "source/edits.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#define HEAD "void k(float *y, const float *x, float *z, int n, int m)\n{\n    "
+
+// What a body is there for: at least `offers` rewrites by the rule, or its refusal with these words.
+static const struct {
+    const char *rule;
+    int offers;
+    const char *refuses, *body;
+} cases[] = {
+    {"simd", 0, "alone on one side", "for (int i = 0; (size_t)i < (size_t)n; i++) y[i] = x[i] * 2;"},
+    {"simd", 0, "no reduction",
+     "float *p = y, *q = y; for (int i = 0; i < n; i++) p += 1; z[0] = (float)(p - q);"},
+    {"simd", 0, "allows no other",
+     "#pragma omp simd\nfor (int i = 0; i < n; i++)\n  for (int j = 0; j < m; j++)\n    y[i * m + j] = 1;"},
+    {"simd", 1, NULL, "int c = 0; for (int i = 0; i < n; i++) c |= (int)x[i]; y[0] = c;"},
+    {"accumulators", 2, NULL, "float s = 2; for (int i = 0; i < n; i++) s += x[i]; y[0] = s;"},
+    {"accumulators", 2, NULL, "float s = 2; for (int i = 0; i <= n; ++i) { s -= x[i] * z[i]; } y[0] = s;"},
+    {"accumulators", 2, NULL,
+     "float s = 1, t = 3; int i; for (i = 3; i < n; i += 3) { float a = x[i]; s += a; t += a * a; }\n"
+     "y[0] = s; y[1] = t + i;"},
+    {"accumulators", 2, NULL, "double p = 1; for (int i = 0; i < n; i++) p *= x[i] > 0 ? 1 : -1; y[0] = p;"},
+    {"accumulators", 2, NULL,
+     "float big = x[0], low = 9; for (int i = 1; i < n; i++) { if (x[i] > big) big = x[i]; low = x[i] < low "
+     "? "
+     "x[i] : low; }\n"
+     "y[0] = big; y[1] = low;"},
+    {"accumulators", 2, NULL,
+     "for (int i = 0; i < n; i++) { float s = 0, b = -99; for (size_t j = 0; j < (size_t)m; j++) { s += x[i "
+     "* "
+     "m + j]; b = fmaxf(b, x[j]); }\n"
+     "  y[i] = s + b; }"},
+    {"accumulators", 0, "accumulates nothing", "for (int i = 0; i < n; i++) y[i] = x[i];"},
+    {"accumulators", 0, "scalar replacement", "for (int i = 0; i < n; i++) y[0] += x[i];"},
+};
+
+enum { VARIANTS_MAX = 64, BUFFER = 16384, BEFORE = 128 };
+typedef void kernel_fn(float *y, const float *x, float *z, int n, int m);
+static struct task task; // no flags, one thread, buffers that never overlap
+static struct str all;   // every variant of a case, as one C file
+static char *texts[VARIANTS_MAX];
+static size_t variants;
+
+static void add_variant(const char *text, size_t len)
+{
+    if (variants == VARIANTS_MAX)
+        return;
+    texts[variants] = xstrndup(text, len);
+    str_addf(&all, "#undef k\n#define k k_%zu\n%s\n", variants++, text);
+}
+
+// The rewrite with the knobs it has now, and with the first value of each.
+static void add_rewrite(const struct str *text)
+{
+    struct annots a;
+    err_list errors = {0};
+    CHECK_INT(annot_read(&a, str_c(text), text->len, "k.c", &errors), 0);
+    vec_free(&errors);
+    add_variant(str_c(text), text->len);
+    struct str now = {0};
+    str_add(&now, str_c(text));
+    for (size_t i = 0; i < a.knobs.n; i++) {
+        struct str next = {0};
+        CHECK_INT(annot_set_knob(now.s, now.len, a.knobs.v[i].name, a.knobs.v[i].values[0], &next, NULL), 0);
+        str_free(&now);
+        now = next;
+    }
+    if (a.knobs.n)
+        add_variant(now.s, now.len);
+    str_free(&now);
+    annot_free(&a);
+}
+
+static int apply_all(const struct rule *rule, const struct rule_source *s, const struct rule_site *site)
+{
+    struct err e = {0};
+    struct str out = {0};
+    int n = 0;
+    if (!json_first(site->params)) {
+        CHECK_INT(rule->apply(s, site->where, NULL, &out, &e), 0);
+        add_rewrite(&out);
+        str_free(&out);
+        return 1;
+    }
+    for (const json *c = json_first(site->params); c; c = json_next(c))
+        for (const json *v = json_first(c); v; v = json_next(v)) {
+            json *params = json_object();
+            json_put(params, json_key(c), json_copy(v));
+            int r = rule->apply(s, site->where, params, &out, &e);
+            CHECK_INT(r, 0);
+            add_rewrite(&out);
+            str_free(&out);
+            json_free(params);
+            n++;
+        }
+    return n;
+}
+
+static void offer_all(const struct rule *rule, const char *text, int offers, const char *refuses)
+{
+    struct rule_source s;
+    struct err e = {0};
+    rule_sites sites = {0};
+    CHECK_INT(rule_source_open(&s, text, strlen(text), "k.c", "k", &task, &e), 0);
+    int n = 0;
+    bool refused = false;
+    rule->sites(&s, &sites);
+    for (size_t i = 0; i < sites.n; i++) {
+        if (sites.v[i].ok)
+            n += apply_all(rule, &s, &sites.v[i]);
+        refused |= !sites.v[i].ok && refuses && strstr(sites.v[i].why, refuses);
+    }
+    bool good = n >= offers && (offers || n == 0) && (!refuses || refused);
+    for (size_t i = 0; i < sites.n && !good; i++)
+        printf("# %s at %s: %s: %s\n", rule->name, sites.v[i].where, sites.v[i].ok ? "offered" : "refused",
+               sites.v[i].why);
+    if (!good)
+        printf("# in\n%s\n", text);
+    CHECK(good);
+    rule_sites_free(&sites);
+    rule_source_close(&s);
+}
+
+static void *build(void)
+{
+    char dir[] = "/tmp/ks-loops-XXXXXX";
+    CHECK(mkdtemp(dir) != NULL);
+    char *c = xasprintf("%s/k.c", dir), *so = xasprintf("%s/k.so", dir);
+    const char *argv[] = {"gcc",   "-std=gnu17", "-O1", "-w", "-fopenmp-simd", "-shared",
+                          "-fPIC", "-o",         so,    c,    "-lm",           NULL};
+    struct proc_spec spec = {.argv = argv, .in = -1, .out = -1, .err = -1};
+    struct proc_end end = {0};
+    struct str log = {0};
+    struct err e = {0};
+    void *lib = NULL;
+    CHECK_INT(io_write_file(c, all.s, all.len, 0600, &e), 0);
+    if (proc_run(&spec, &log, 4000, 60000, &end, &e) == 0 && end.status == 0)
+        lib = dlopen(so, RTLD_NOW | RTLD_LOCAL);
+    if (!lib)
+        printf("# does not compile:\n# %s\n%s\n", log.len ? str_c(&log) : e.msg, str_c(&all));
+    CHECK(lib != NULL);
+    unlink(c), unlink(so), rmdir(dir);
+    free(c), free(so);
+    str_free(&log);
+    return lib;
+}
+
+static void run(void *lib, size_t i, int n, int m, float out[2 * BUFFER])
+{
+    static float x[BUFFER];
+    char name[32];
+    kernel_fn *f;
+    for (int k = 0; k < BUFFER; k++) {
+        x[k] = (float)((k * 7 + k / 5) % 9 - 3);
+        out[k] = (float)(k % 5);
+        out[BUFFER + k] = (float)(k % 3);
+    }
+    snprintf(name, sizeof name, "k_%zu", i);
+    void *p = dlsym(lib, name);
+    memcpy(&f, &p, sizeof f);
+    f(out + BEFORE, x + BEFORE, out + BUFFER + BEFORE, n, m);
+}
+
+static void compare(void *lib)
+{
+    static const int sizes[][2] = {{0, 0}, {1, 1}, {2, 1}, {7, 3}, {12, 16}, {5, 70}, {131, 67}, {67, 131}};
+    static float want[2 * BUFFER], got[2 * BUFFER];
+    for (size_t s = 0; s < countof(sizes); s++)
+        for (size_t i = 0; i < variants; i++) {
+            run(lib, i, sizes[s][0], sizes[s][1], i ? got : want);
+            if (i && memcmp(got, want, sizeof want) != 0) {
+                CHECK(!"the same results");
+                printf("# n %d m %d:\n%s\nbecame\n%s\n", sizes[s][0], sizes[s][1], texts[0], texts[i]);
+                return;
+            }
+        }
+}
+
+static const struct rule *rule_named(const char *name)
+{
+    for (size_t i = 0; i < rule_table_n; i++)
+        if (str_eq(rule_table[i]->name, name))
+            return rule_table[i];
+    return NULL;
+}
+
+static void one_case(size_t c)
+{
+    const struct rule *rule = rule_named(cases[c].rule);
+    CHECK(rule != NULL);
+    char *text = xasprintf(HEAD "%s\n}\n", cases[c].body);
+    str_add(&all, "#include <stddef.h>\n#include <math.h>\n");
+    add_variant(text, strlen(text));
+    offer_all(rule, text, cases[c].offers, cases[c].refuses);
+    if (variants > 1) {
+        void *lib = build();
+        if (lib) {
+            compare(lib);
+            dlclose(lib);
+        }
+    }
+    for (; variants; variants--)
+        free(texts[variants - 1]);
+    str_free(&all);
+    free(text);
+}
+
+static void offers_and_refusals(void)
+{
+    for (size_t c = 0; c < countof(cases); c++)
+        one_case(c);
+}
+
+int main(void)
+{
+    T(offers_and_refusals);
+    T_END;
+}
