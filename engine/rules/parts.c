@@ -103,6 +103,31 @@ bool parts_blocks_ok(const struct rule_source *s, const struct loop *l, char why
     return true;
 }
 
+struct start_check {
+    const struct rule_source *s;
+    const struct loop *l;
+    bool changes;
+};
+
+static bool check_start(void *user, struct node *n)
+{
+    struct start_check *c = user;
+    if (n->kind == N_IDENT)
+        c->changes |= scalar_written(&c->s->a, n->name, c->l->body) || str_eq(n->name, c->l->var) ||
+                      (!analysis_var(&c->s->a, n->name) && !ast_macro(&c->s->t, n->name));
+    else
+        c->changes |= n->kind != N_NUM && n->kind != N_BINARY && n->kind != N_CAST && n->kind != N_CHAR &&
+                      n->kind != N_SIZEOF && !(n->kind == N_UNARY && (n->op == OP_SUB || n->op == OP_ADD));
+    return !c->changes;
+}
+
+bool parts_start_fixed(const struct rule_source *s, const struct loop *l)
+{
+    struct start_check c = {s, l, false};
+    node_walk(l->lo, check_start, &c);
+    return !c.changes;
+}
+
 bool parts_in_simd(const struct rule_source *s, const struct node *stmt)
 {
     for (const struct node *n = stmt; n; n = n->up) {
@@ -212,6 +237,32 @@ void parts_place(const struct rule_source *s, const struct node *stmt, const cha
     str_free(&block);
     free(indent);
     free(deeper);
+}
+
+void parts_replace_two(const struct rule_source *s, const struct node *from, const struct node *to,
+                       const char *code, struct str *out)
+{
+    char *indent = rewrite_indent(s, from);
+    struct str lines = {0};
+    size_t at, end_at, len;
+    node_bytes(&s->t, from, &at, &len);
+    node_bytes(&s->t, to, &end_at, &len);
+    rewrite_lines(&lines, indent, code);
+    // The first line is indented already, the last one's newline is there.
+    size_t skip = strncmp(lines.s, indent, strlen(indent)) == 0 ? strlen(indent) : 0;
+    str_addn(out, s->text, at);
+    str_addn(out, lines.s + skip, lines.len - skip - 1);
+    str_addn(out, s->text + end_at + len, s->len - end_at - len);
+    str_free(&lines);
+    free(indent);
+}
+
+void parts_replace(const struct rule_source *s, const struct node *stmt, const char *code, struct str *out)
+{
+    if (stmt->up && stmt->up->kind == N_BLOCK && token_op(&s->ts, stmt->up->first, OP_LBRACE))
+        parts_replace_two(s, stmt, stmt, code, out);
+    else
+        parts_place(s, stmt, code, out);
 }
 
 // ---- types

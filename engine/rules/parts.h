@@ -26,6 +26,8 @@ void parts_advance(const struct loop *l, const char *at, const char *count, stru
 void parts_rest(const struct rule_source *s, const struct loop *l, const char *from, struct str *out);
 // Can blocks of iterations be made of it: a for loop without a pragma, whose counter has a plain type?
 bool parts_blocks_ok(const struct rule_source *s, const struct loop *l, char why[240]);
+// Has the first value of the counter one value, before the loop and after it?
+bool parts_start_fixed(const struct rule_source *s, const struct loop *l);
 // Does the statement stand in (or directly after) "#pragma omp simd"? No such pragma may stand below another.
 bool parts_in_simd(const struct rule_source *s, const struct node *stmt);
 
@@ -48,6 +50,11 @@ bool parts_is_float(const char *type);
 const struct access *parts_access(const struct rule_source *s, const struct node *n);
 // Replaces the statement by "{ code }", the code being lines without indentation.
 void parts_place(const struct rule_source *s, const struct node *stmt, const char *code, struct str *out);
+// The same without braces where the statement stands in a block: several statements take its place.
+void parts_replace(const struct rule_source *s, const struct node *stmt, const char *code, struct str *out);
+// In place of all from one statement to another of the same block.
+void parts_replace_two(const struct rule_source *s, const struct node *from, const struct node *to,
+                       const char *code, struct str *out);
 // "{\n" code "}\n" with the code one step deeper.
 void parts_braces(struct str *out, const char *before, const char *code);
 // An unused name made of parts: NAME + suffix.

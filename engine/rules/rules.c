@@ -5,12 +5,16 @@
 extern const struct rule rule_interchange;
 extern const struct rule rule_simd;
 extern const struct rule rule_accumulators;
+extern const struct rule rule_fission;
+extern const struct rule rule_fusion;
 extern const struct rule rule_tile;
 
 const struct rule *const rule_table[] = {
     &rule_interchange,
     &rule_simd,
     &rule_accumulators,
+    &rule_fission,
+    &rule_fusion,
     &rule_tile,
 };
 // clang-format on

@@ -44,6 +44,40 @@ static const struct {
      "  y[i] = s + b; }"},
     {"accumulators", 0, "accumulates nothing", "for (int i = 0; i < n; i++) y[i] = x[i];"},
     {"accumulators", 0, "scalar replacement", "for (int i = 0; i < n; i++) y[0] += x[i];"},
+    {"fission", 1, NULL,
+     "float s = 0; for (int i = 0; i < n; i++) { y[i] = x[i] * 2; s += y[i]; } z[0] = s;"},
+    {"fission", 2, NULL,
+     "float s = 0;\n    for (int i = 1; i < n; i++) {\n        float a = x[i - 1] + x[i];\n        float d = "
+     "a - x[i];\n"
+     "        y[i] = a;\n        z[i] = d;\n        s += d * d;\n    }\n    z[0] = s;"},
+    {"fission", 1, NULL,
+     "for (int i = 0; i < n; i++) { for (int j = 0; j < m; j++) y[i * m + j] = x[j]; for (int j = 0; j < m; "
+     "j++) "
+     "z[i * m + j] = y[i * m + j] + 1; }"},
+    {"fission", 0, "changes in between", "float s = 0; for (int i = 0; i < n; i++) { s += x[i]; y[i] = s; }"},
+    {"fission", 0, "different places", "for (int i = 0; i < n; i++) { y[i] = x[i]; z[i] = y[i + 1]; }"},
+    {"fission", 0, "computed twice",
+     "for (int i = 0; i < n; i++) { float a = y[i]; y[i] = x[i]; z[i] = a; }"},
+    {"fission", 0, "start may change", "int s = 1; for (int i = s; i < n; i++) { s += 1; y[i] = x[i]; }"},
+    {"fusion", 1, NULL,
+     "float s = 0, t = 0; for (int i = 0; i < n; i++) s += x[i];\n    for (int i = 0; i < n; i++) t += x[i] "
+     "* 2;\n"
+     "    y[0] = s; y[1] = t;"},
+    {"fusion", 1, NULL,
+     "for (int i = 0; i < n; i++) { float a = x[i]; y[i] = a * 2; }\n    for (int k = 0; k < n; ++k) { float "
+     "a = y[k]; "
+     "z[k] = a + x[k]; }"},
+    {"fusion", 1, NULL,
+     "for (int r = 0; r < n; r++) {\n        for (int i = 0; i < m; i++) y[r * m + i] = x[i];\n"
+     "        for (int i = 0; i < m; i++) z[r * m + i] = y[r * m + i] * 2;\n    }"},
+    {"fusion", 0, "both use s",
+     "float s = 0; for (int i = 0; i < n; i++) s += x[i]; for (int i = 0; i < n; i++) y[i] = s;"},
+    {"fusion", 0, "different places",
+     "for (int i = 0; i < n; i++) y[i] = x[i]; for (int i = 0; i < n; i++) z[i] = y[i + 1];"},
+    {"fusion", 0, "another range",
+     "for (int i = 0; i < n; i++) y[i] = x[i]; for (int i = 0; i < m; i++) z[i] = x[i];"},
+    {"fusion", 0, "counter is used",
+     "int i, k; for (i = 0; i < n; i++) y[i] = x[i]; for (k = 0; k < n; k++) z[k] = x[k]; y[0] = i + k;"},
 };
 
 enum { VARIANTS_MAX = 64, BUFFER = 16384, BEFORE = 128 };
