@@ -89,6 +89,17 @@ static int insert_first(const struct rule_source *s, struct str *text, const cha
     return 0;
 }
 
+int rewrite_at_start(const struct rule_source *s, struct str *text, const char *lines, struct err *e)
+{
+    struct str code = {0};
+    rewrite_lines(&code, "    ", lines);
+    if (code.len)
+        code.s[--code.len] = 0;
+    int r = insert_first(s, text, str_c(&code), e);
+    str_free(&code);
+    return r;
+}
+
 int rewrite_need_flag(const struct rule_source *s, struct str *text, const char *flag, struct err *e)
 {
     for (size_t i = 0; s->task && i < s->task->cflags.n; i++)

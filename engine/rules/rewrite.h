@@ -16,6 +16,8 @@ void rewrite_lines(struct str *out, const char *indent, const char *code);
 // Puts a flag into the kernel's flags annotation (made inside the body where there is none); no change where
 // it is there or in the task's cflags already. text is replaced.
 int rewrite_need_flag(const struct rule_source *s, struct str *text, const char *flag, struct err *e);
+// Puts lines at the start of the body. text is replaced.
+int rewrite_at_start(const struct rule_source *s, struct str *text, const char *lines, struct err *e);
 // Puts "#define NAME value // knob: values" at the start of the body. values is a NULL-terminated list.
 int rewrite_add_knob(const struct rule_source *s, struct str *text, const char *name, const char *value,
                      const char *const *values, struct err *e);

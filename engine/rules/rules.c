@@ -7,6 +7,7 @@ extern const struct rule rule_simd;
 extern const struct rule rule_accumulators;
 extern const struct rule rule_fission;
 extern const struct rule rule_fusion;
+extern const struct rule rule_vecmath;
 extern const struct rule rule_tile;
 
 const struct rule *const rule_table[] = {
@@ -15,6 +16,7 @@ const struct rule *const rule_table[] = {
     &rule_accumulators,
     &rule_fission,
     &rule_fusion,
+    &rule_vecmath,
     &rule_tile,
 };
 // clang-format on

@@ -78,6 +78,12 @@ static const struct {
      "for (int i = 0; i < n; i++) y[i] = x[i]; for (int i = 0; i < m; i++) z[i] = x[i];"},
     {"fusion", 0, "counter is used",
      "int i, k; for (i = 0; i < n; i++) y[i] = x[i]; for (k = 0; k < n; k++) z[k] = x[k]; y[0] = i + k;"},
+    {"vecmath", 1, NULL, "for (int i = 0; i < n; i++) y[i] = floorf(0.5f + expf(x[i] * 0));"},
+    {"vecmath", 0, "no vector version", "for (int i = 0; i < n; i++) y[i] = floorf(x[i]);"},
+    {"vecmath", 0, "already",
+     "#pragma omp declare simd notinbranch\n    extern float expf(float);\n    for (int i = 0; i < n; i++) "
+     "y[i] = "
+     "expf(x[i]);"},
 };
 
 enum { VARIANTS_MAX = 64, BUFFER = 16384, BEFORE = 128 };
