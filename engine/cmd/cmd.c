@@ -1,14 +1,14 @@
 // The table of subcommands and the help made from it.
 #include "cmd/cmd.h"
 
-extern const struct cmd cmd_new, cmd_check, cmd_try, cmd_run, cmd_attach, cmd_ctl, cmd_ps, cmd_wait, cmd_ls,
-    cmd_log, cmd_show, cmd_diff, cmd_tree, cmd_funnel, cmd_rules, cmd_pick, cmd_doctor, cmd_gc,
-    cmd_completion, cmd_engine;
+extern const struct cmd cmd_prompt, cmd_new, cmd_check, cmd_try, cmd_run, cmd_attach, cmd_ctl, cmd_ps,
+    cmd_wait, cmd_ls, cmd_log, cmd_show, cmd_diff, cmd_tree, cmd_funnel, cmd_rules, cmd_pick, cmd_doctor,
+    cmd_gc, cmd_completion, cmd_engine;
 
 const struct cmd *const cmds[] = {
-    &cmd_pick,   &cmd_new,   &cmd_check,  &cmd_try,  &cmd_run,        &cmd_attach, &cmd_ctl,
-    &cmd_ps,     &cmd_wait,  &cmd_ls,     &cmd_show, &cmd_diff,       &cmd_tree,   &cmd_log,
-    &cmd_funnel, &cmd_rules, &cmd_doctor, &cmd_gc,   &cmd_completion, &cmd_engine,
+    &cmd_pick,   &cmd_new,   &cmd_check,  &cmd_try,    &cmd_run,  &cmd_attach,     &cmd_ctl,
+    &cmd_ps,     &cmd_wait,  &cmd_ls,     &cmd_show,   &cmd_diff, &cmd_tree,       &cmd_log,
+    &cmd_funnel, &cmd_rules, &cmd_prompt, &cmd_doctor, &cmd_gc,   &cmd_completion, &cmd_engine,
 };
 const size_t cmds_n = countof(cmds);
 int (*cmd_workbench)(const struct workbench_call *w);
@@ -50,7 +50,7 @@ void cmd_help(const struct cmd *cmd, FILE *f)
 
 void cmd_help_all(FILE *f)
 {
-    static const char *const groups[] = {"start", "watch and steer", "read", "keep house"};
+    static const char *const groups[] = {"start", "watch and steer", "read", "models", "keep house"};
     fputs("ksmith breeds faster kernels and proves each step. usage: ksmith VERB [DIR] [ARGS]\n", f);
     for (size_t g = 0; g < countof(groups); g++) {
         fprintf(f, "\n%s\n", groups[g]);

@@ -38,28 +38,6 @@ struct proposer_call {
     struct proposal out;
 };
 
-static double bytes_per_token(void)
-{
-    return 3.2; // code and prose in English; low, so that the prompt rather fits
-}
-
-static size_t budget_of(const struct proposers *p, int who)
-{
-    if (is_exec(p, who))
-        return 1 << 20;
-    const struct model *m = &p->models.v[who];
-    return (size_t)((double)(model_context(m) - model_answer_tokens(m)) * bytes_per_token());
-}
-
-int proposers_prompt(const struct proposers *p, const struct proposer_request *r, struct prompt *out,
-                     struct err *e)
-{
-    *out = (struct prompt){0};
-    if (r->who < 0 || r->who >= proposers_count(p))
-        return err_set(e, ERR_USAGE, "`ksmith models` lists them.", "no proposer has the number %d", r->who);
-    return prompt_build(p->prompts, &r->ctx, budget_of(p, r->who), out, e);
-}
-
 static void say(struct proposer_call *c, const char *role, const char *text)
 {
     struct chat_message m = {role, xstrdup(text)};
@@ -249,7 +227,7 @@ static size_t talk_bytes(const struct proposer_call *c)
 // Sends the diagnostic back, once, where it fits; false where it does not.
 static bool correct(struct proposer_call *c, const char *text)
 {
-    size_t room = budget_of(c->p, c->who);
+    size_t room = prompt_budget(c->p, c->who);
     if (c->corrected || is_exec(c->p, c->who) || talk_bytes(c) + strlen(text) + c->problem.len + 400 > room)
         return false;
     c->corrected = true;
@@ -348,7 +326,7 @@ static bool go_on(struct proposer_call *c, const struct answer *a)
         return true;
     }
     if (c->continues >= MAX_CONTINUES || !*a->text ||
-        talk_bytes(c) + strlen(a->text) > budget_of(c->p, c->who))
+        talk_bytes(c) + strlen(a->text) > prompt_budget(c->p, c->who))
         return false;
     c->continues++;
     join(c, a->text);
@@ -514,37 +492,11 @@ static bool ask_shorter(struct proposer_call *c)
 
 static int start_exec(struct proposer_call *c, const struct proposer_request *r, struct err *e)
 {
-    struct str feedback = {0}, task = {0}, hints = {0};
-    const struct prompt_ctx *x = &r->ctx;
-    if (r->feedback)
-        json_print(r->feedback, &feedback);
-    else
-        str_add(&feedback, "{}");
-    str_addf(&task, "# Task\n%s\nOnly this may change: %s\n", x->task ? x->task : "",
-             x->region ? x->region : "");
-    if (x->hardware)
-        str_addf(&task, "\n# Hardware\n%s", x->hardware);
-    for (size_t i = 0; i < x->hints.n; i++)
-        str_addf(&hints, "%s\n", x->hints.v[i].text);
-    struct exec_files f = {.cuda = x->cuda,
-                           .parent = x->source,
-                           .task = str_c(&task),
-                           .feedback = str_c(&feedback),
-                           .prompt = str_c(&c->prompt.user),
-                           .hint = hints.len ? hints.s : NULL};
-    c->exec = exec_start(c->p->loop, &c->p->execs.v[c->who - (int)c->p->models.n], &f, on_exec, c, e);
-    str_free(&feedback);
-    str_free(&task);
-    str_free(&hints);
+    struct exec_texts t;
+    exec_texts_fill(&t, r, &c->prompt);
+    c->exec = exec_start(c->p->loop, &c->p->execs.v[c->who - (int)c->p->models.n], &t.files, on_exec, c, e);
+    exec_texts_free(&t);
     return c->exec ? 0 : -1;
-}
-
-static double draw_temperature(const struct proposers *p, int who, struct draw d)
-{
-    if (is_exec(p, who) || p->models.v[who].temperatures == 0)
-        return NAN;
-    const struct model *m = &p->models.v[who];
-    return m->temperature[draw_below(d, "temperature", 0, (uint64_t)m->temperatures)];
 }
 
 struct proposer_call *proposers_ask(struct proposers *p, const struct proposer_request *r, struct err *e)
@@ -570,11 +522,10 @@ struct proposer_call *proposers_ask(struct proposers *p, const struct proposer_r
                                 .user = r->user,
                                 .prompt = prompt,
                                 .jitter = draw_bits(d, "jitter", 0)};
-    c->params.temperature = draw_temperature(p, r->who, d);
-    c->params.seed = (int64_t)(draw_bits(d, "seed", 0) >> 33);
+    c->params = draw_params(p, r->who, d);
     say(c, "system", str_c(&c->prompt.system));
     say(c, "user", str_c(&c->prompt.user));
-    size_t half = talk_bytes(c) / 2, budget = budget_of(p, r->who) / 2;
+    size_t half = talk_bytes(c) / 2, budget = prompt_budget(p, r->who) / 2;
     if (!is_exec(p, r->who) && half * 2 > budget)
         prompt_build(p->prompts, &r->ctx, half < budget ? half : budget, &c->shorter, NULL);
     vec_push(&p->calls, c);

@@ -58,15 +58,20 @@ struct proposers *proposers_open(const struct proposers_options *o, err_list *er
     read_sections(p, o, errors);
     char *learned = xasprintf("%s/learned.json", o->state_dir);
     bool ok = errors->n == before;
-    if (ok && proposers_count(p)) {
+    if (ok && o->look) {
+        // Without a recording, none was made yet.
+        p->prompts = prompts_open(o->session_dir, &e);
+        p->record = record_open(o->state_dir, false, NULL);
+    } else if (ok && proposers_count(p)) {
         warn_of_plain_http(p);
         p->prompts = prompts_open(o->session_dir, &e);
         p->record = p->prompts ? record_open(o->replay ? o->replay : o->state_dir, !o->replay, &e) : NULL;
-        p->chat = p->record ? chat_new(o->loop, p->models.v, p->models.n, learned, &e) : NULL;
-        if (!p->chat) {
-            vec_push(errors, e);
-            ok = false;
-        }
+    }
+    bool reads = p->prompts && (p->record || o->look);
+    p->chat = reads ? chat_new(o->loop, p->models.v, p->models.n, learned, &e) : NULL;
+    if (ok && !p->chat && (o->look || proposers_count(p))) {
+        vec_push(errors, e);
+        ok = false;
     }
     if (ok && p->record && !o->replay)
         p->next_tag = record_highest(p->record) + 1;

@@ -25,6 +25,7 @@ struct proposers_options {
     // The state folder of another session: every answer comes from its exchanges.jsonl, without network or
     // command, and nothing is recorded. NULL: no replay.
     const char *replay;
+    bool look; // only to look: nothing is written, and the prompts are there without any proposer too
 };
 // NULL where a section is wrong; every error is in errors. No section at all is no error: proposers_count is
 // 0.
@@ -101,9 +102,20 @@ struct proposer_call;
 // NULL and an error where nothing can be asked (the kernel is larger than the model's context, a bad index).
 struct proposer_call *proposers_ask(struct proposers *p, const struct proposer_request *r, struct err *e);
 void proposers_cancel(struct proposer_call *c); // at once; no callback follows
-// The prompt that a request would send, for `ksmith prompt`.
+// The prompt that a request would send. who -1: to a model that nobody configured.
 int proposers_prompt(const struct proposers *p, const struct proposer_request *r, struct prompt *out,
                      struct err *e);
+// All that a request would send, for `ksmith prompt`. iteration -1: the next one's draws.
+struct preview {
+    struct prompt prompt;
+    size_t budget;   // most bytes of the prompt
+    struct str to;   // to whom, in words
+    struct str text; // the messages, or the files of a command, each under its name
+    struct str body; // the request's body as it goes over the network; empty for a command
+};
+int proposers_preview(const struct proposers *p, const struct proposer_request *r, struct preview *out,
+                      struct err *e);
+void preview_free(struct preview *v);
 
 // What one more request would cost about: prompt bytes / 4 and the mean answer so far. usd NAN: unknown.
 void proposers_estimate(const struct proposers *p, int who, size_t prompt_bytes, double *usd, double *tokens);

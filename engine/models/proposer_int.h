@@ -28,6 +28,15 @@ static inline const char *name_of(const struct proposers *p, int who)
 {
     return is_exec(p, who) ? p->execs.v[who - (int)p->models.n].name : p->models.v[who].name;
 }
+// preview.c: what is sent, before it is sent.
+size_t prompt_budget(const struct proposers *p, int who); // bytes that prompt and diagnostics may take
+struct chat_params draw_params(const struct proposers *p, int who, struct draw d);
+struct exec_texts { // the files of a command's folder
+    struct exec_files files;
+    struct str feedback, task, hints;
+};
+void exec_texts_fill(struct exec_texts *t, const struct proposer_request *r, const struct prompt *prompt);
+void exec_texts_free(struct exec_texts *t);
 // ask.c
 void call_free(struct proposer_call *c);
 double call_estimate(const struct proposer_call *c, double *tokens);
