@@ -5,6 +5,8 @@
 extern const struct rule rule_interchange;
 extern const struct rule rule_simd;
 extern const struct rule rule_accumulators;
+extern const struct rule rule_unroll;
+extern const struct rule rule_jam;
 extern const struct rule rule_fission;
 extern const struct rule rule_fusion;
 extern const struct rule rule_vecmath;
@@ -14,6 +16,8 @@ const struct rule *const rule_table[] = {
     &rule_interchange,
     &rule_simd,
     &rule_accumulators,
+    &rule_unroll,
+    &rule_jam,
     &rule_fission,
     &rule_fusion,
     &rule_vecmath,

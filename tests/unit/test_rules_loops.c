@@ -84,6 +84,29 @@ static const struct {
      "#pragma omp declare simd notinbranch\n    extern float expf(float);\n    for (int i = 0; i < n; i++) "
      "y[i] = "
      "expf(x[i]);"},
+    {"unroll", 1, NULL, "for (int i = 0; i < n; i++) { if (x[i] > 0) y[i] = y[i - 1] + 1; }"},
+    {"unroll", 1, NULL, "int i; for (i = 2; i <= n; i += 5) y[i] = x[i]; z[0] = i;"},
+    {"unroll", 0, "by itself", "for (int i = 0; i < 8; i++) y[i] = x[i];"},
+    {"jam", 2, NULL, "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) y[i * m + j] = x[i] + x[j];"},
+    {"jam", 2, NULL,
+     "for (int i = 0; i < n; i++) {\n        const float *row = x + i * m;\n        float s = 0, t = i;\n"
+     "        for (int j = 0; j < m; j++) {\n            float a = row[j];\n            s += a * x[j];\n     "
+     "   }\n"
+     "        y[i] = s + t;\n    }"},
+    {"jam", 4, NULL,
+     "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) { float s = 0; for (int c = 0; c < 3; c++) for "
+     "(int d "
+     "= 0; d < 2; d++)\n      s += x[(i + c) * 32 + j + d]; y[i * m + j] = s; }"},
+    {"jam", 1, NULL, "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) y[j] += x[i] * x[j];"},
+    {"jam", 1, NULL,
+     "float s = 0; for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) s += x[i * m + j]; y[0] = s;"},
+    {"jam", 0, "depend on i", "for (int i = 0; i < n; i++) { y[i] = 0; for (int j = 0; j < i; j++) y[i] += x[j]; }"},
+    {"jam", 0, "under a condition",
+     "for (int i = 0; i < n; i++) if (x[i] > 0) for (int j = 0; j < m; j++) y[i * m + j] = x[j];"},
+    {"jam", 0, "no plain scalar",
+     "for (int i = 0; i < n; i++) { float t[2] = {0, 0}; for (int j = 0; j < m; j++) t[j & 1] += x[j]; y[i] "
+     "= t[0] + "
+     "t[1]; }"},
 };
 
 enum { VARIANTS_MAX = 64, BUFFER = 16384, BEFORE = 128 };
