@@ -5,7 +5,9 @@
 #include "base/task.h"
 #include "cmd/cmd.h"
 #include "cmd/follow.h"
+#include "cmd/look.h"
 #include "evolve/engine.h"
+#include "evolve/forecast.h"
 #include "evolve/server.h"
 #include "evolve/worker.h"
 #include "session/session.h"
@@ -71,7 +73,7 @@ int run_engine(const struct engine_options *o, struct err *e)
     return r;
 }
 
-static int check_task(const struct args *a, const char *const *set, size_t n)
+static int check_task(const struct args *a, const char *const *set, size_t n, bool *asks)
 {
     struct task t;
     err_list errors = {0};
@@ -82,6 +84,8 @@ static int check_task(const struct args *a, const char *const *set, size_t n)
     if (r == 0 && !worker)
         status = cmd_fail(&e);
     free(worker);
+    for (const json *x = json_first(t.extra); x; x = json_next(x))
+        *asks |= str_starts(json_key(x), "model ") || str_starts(json_key(x), "exec ");
     task_free(&t);
     vec_free(&errors);
     return status;
@@ -123,13 +127,30 @@ static int watch(const struct args *a, bool from_start)
     return follow(&f);
 }
 
+// What models will cost, before the first of them is asked.
+static void say_forecast(const struct args *a)
+{
+    struct look l;
+    struct str words = {0};
+    if (look_open(&l, a) == 0)
+        forecast(l.p, &l.task, &l.session, &words);
+    if (words.len)
+        printf("models: %s\n", words.s);
+    fflush(stdout);
+    str_free(&words);
+    look_close(&l);
+}
+
 static int run(struct args *a)
 {
     size_t n;
     const char **set = args_values(a, "set", &n);
     struct err e = {0};
-    int status = check_task(a, set, n);
+    bool asks = false;
+    int status = check_task(a, set, n, &asks);
     if (status == 0) {
+        if (asks && !args_flag(a, "replay"))
+            say_forecast(a);
         struct engine_options o = {.dir = a->dir,
                                    .overrides = set,
                                    .n_overrides = n,

@@ -94,11 +94,11 @@ static int choose(struct asking *a, struct draw d)
             const struct op_stats *m = &s->models.v[k];
             if (!str_eq(m->name, info.name))
                 continue;
-            arm.asked = (double)m->tried;
+            arm.asked = (double)(m->asked > m->tried ? m->asked : m->tried);
             arm.judged = (double)m->judged;
             arm.gain = m->log_gain;
             arm.seconds = m->seconds;
-            arm.usd = m->usd > 0 ? m->usd : NAN;
+            arm.usd = m->unpriced ? NAN : m->usd;
         }
         vec_push(&arms, arm);
     }
@@ -114,6 +114,8 @@ static bool may_spend(struct asking *a, int who)
                        .tokens = population_budget(s, "tokens", 0),
                        .spent_usd = s->usd,
                        .spent_tokens = (double)(s->tokens_in + s->tokens_out)};
+    for (size_t i = 0; i < s->models.n; i++)
+        b.unpriced += (int)s->models.v[i].unpriced;
     struct flight f = proposers_flight(a->p);
     struct str why = {0};
     double usd, tokens;
@@ -215,7 +217,10 @@ static void on_answer(void *user, const struct proposal *p)
     struct event_cost cost = {.usd = isfinite(p->usd) ? p->usd : 0,
                               .tokens_in = (int64_t)p->tokens_in,
                               .tokens_out = (int64_t)p->tokens_out,
-                              .model = p->name};
+                              .model = p->name,
+                              .answer = proposal_end_name(p->end),
+                              .seconds = p->seconds,
+                              .unpriced = !isfinite(p->usd)};
     int64_t id = -1;
     if (en->phase < PHASE_STOPPING && engine_append(en, event_cost(&cost), false) == 0 &&
         p->end == PROPOSAL_SOURCE) {

@@ -52,7 +52,7 @@ static void on_closed(void *user)
 static const struct lines_ops line_ops = {on_line, on_bad, on_closed};
 
 // Commands that a session folder brings along run only after the user said so once.
-static int worker_trust(const struct task *t, bool trust, struct err *e)
+int worker_trust(const struct task *t, bool trust, struct err *e)
 {
     for (const json *x = json_first(t->extra); x && !trust; x = json_next(x)) {
         const char *command = json_str(x, "key_cmd")             ? json_str(x, "key_cmd")

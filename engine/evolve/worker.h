@@ -13,6 +13,9 @@ struct worker;
 // trust. One free() releases the result.
 char **worker_command(const struct task *t, bool trust, struct err *e);
 
+// Whether the commands of a session's models and proposers may run: key_cmd, [exec NAME].
+int worker_trust(const struct task *t, bool trust, struct err *e);
+
 struct worker_ops {
     void (*event)(void *user, const json *event); // one line of the worker
     void (*gone)(void *user, const char *why);    // it ended; worker_free may be called from here

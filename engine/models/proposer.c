@@ -56,7 +56,7 @@ struct proposers *proposers_open(const struct proposers_options *o, err_list *er
     *p = (struct proposers){
         .loop = o->loop, .seed = o->seed, .replay = o->replay != NULL, .state_dir = xstrdup(o->state_dir)};
     read_sections(p, o, errors);
-    char *learned = xasprintf("%s/learned.json", o->state_dir);
+    char *learned = o->look && !io_exists(o->state_dir) ? NULL : xasprintf("%s/learned.json", o->state_dir);
     bool ok = errors->n == before;
     if (ok && o->look) {
         // Without a recording, none was made yet.
@@ -117,11 +117,17 @@ struct proposer_info proposers_info(const struct proposers *p, int who)
     if (i.exec) {
         int k = who - (int)p->models.n;
         i.weight = p->execs.v[k].weight;
+        i.what = p->execs.v[k].command;
+        i.price_in = i.price_out = NAN;
         i.most = p->execs.v[k].parallel;
         i.running = p->exec_running.v[k];
     } else {
         const struct model *m = &p->models.v[who];
         i.weight = m->weight;
+        i.what = m->id;
+        i.url = m->url;
+        i.price_in = m->price_in;
+        i.price_out = m->price_out;
         i.most = m->parallel;
         i.running = chat_running(p->chat, m);
         i.wait_ms = chat_wait_ms(p->chat, m, &i.why);
@@ -173,6 +179,17 @@ void proposers_estimate(const struct proposers *p, int who, size_t prompt_bytes,
     double in = ceil((double)prompt_bytes / 4);
     *tokens = in + out;
     *usd = model_price(m, in, 0, out);
+}
+
+struct cost_range proposers_range(const struct proposers *p, int who, double prompt_bytes)
+{
+    if (is_exec(p, who)) {
+        double usd = p->execs.v[who - (int)p->models.n].usd;
+        return (struct cost_range){usd, usd, 0, 0};
+    }
+    const struct model *m = &p->models.v[who];
+    double in = ceil(prompt_bytes / 4), high = model_answer_tokens(m), low = high / 10;
+    return (struct cost_range){model_price(m, in, 0, low), model_price(m, in, 0, high), in + low, in + high};
 }
 
 struct flight proposers_flight(const struct proposers *p)

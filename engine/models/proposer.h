@@ -35,11 +35,14 @@ void proposers_close(struct proposers *p);
 
 struct proposer_info {
     const char *name;
-    bool exec;         // a command, not a model
-    double weight;     // of its section
-    int running, most; // requests now, at most
-    int wait_ms;       // until it may be asked; -1: out until a human acts
-    const char *why;   // out: the reason, else NULL
+    bool exec;                  // a command, not a model
+    const char *what;           // the model's id, or the command
+    const char *url;            // NULL of a command
+    double price_in, price_out; // NAN: unknown
+    double weight;              // of its section
+    int running, most;          // requests now, at most
+    int wait_ms;                // until it may be asked; -1: out until a human acts
+    const char *why;            // out: the reason, else NULL
 };
 int proposers_count(const struct proposers *p); // models first, then commands
 struct proposer_info proposers_info(const struct proposers *p, int who);
@@ -119,6 +122,20 @@ void preview_free(struct preview *v);
 
 // What one more request would cost about: prompt bytes / 4 and the mean answer so far. usd NAN: unknown.
 void proposers_estimate(const struct proposers *p, int who, size_t prompt_bytes, double *usd, double *tokens);
+// The same for a forecast: answers from a tenth of the model's limit to the whole, or what they were so far.
+struct cost_range {
+    double low_usd, high_usd, low_tokens, high_tokens;
+};
+struct cost_range proposers_range(const struct proposers *p, int who, double prompt_bytes);
+// One short question to a model, without patience. fn is called once from the loop; -1 where who is a
+// command.
+struct probe {
+    bool ok;
+    double seconds, tokens_in, tokens_out, usd;
+    const char *words; // what it answered, or why not
+};
+typedef void probe_fn(void *user, int who, const struct probe *r);
+int proposers_probe(struct proposers *p, int who, probe_fn *fn, void *user);
 // Everything under way, for budget_allows.
 struct flight proposers_flight(const struct proposers *p);
 // The number that the next request without a tag gets: one more than the highest of the recording, or in a

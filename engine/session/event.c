@@ -290,7 +290,7 @@ json *event_cost(const struct event_cost *c)
     const struct {
         const char *key;
         double value;
-    } parts[] = {{"wall", c->wall}, {"cpu", c->cpu}, {"usd", c->usd}};
+    } parts[] = {{"wall", c->wall}, {"cpu", c->cpu}, {"usd", c->usd}, {"seconds", c->seconds}};
     for (size_t i = 0; i < countof(parts); i++)
         if (parts[i].value > 0)
             put_lean(j, parts[i].key, parts[i].value);
@@ -299,6 +299,9 @@ json *event_cost(const struct event_cost *c)
     if (c->tokens_out > 0)
         json_put_int(j, "tokens_out", c->tokens_out);
     json_put_str(j, "model", c->model);
+    json_put_str(j, "answer", c->answer);
+    if (c->unpriced)
+        json_put_bool(j, "unpriced", true);
     return j;
 }
 

@@ -45,6 +45,9 @@ struct event_cost {
     double wall, cpu, usd; // seconds, seconds, dollars
     int64_t tokens_in, tokens_out;
     const char *model;
+    const char *answer; // what came of a request (proposal_end_name); NULL: this is no request
+    double seconds;     // that it took
+    bool unpriced;      // usd is not known
 };
 json *event_cost(const struct event_cost *c);
 json *event_pause(const char *why);

@@ -21,6 +21,8 @@ struct ratio fold_ratio(const json *o, const char *key);
 int fold_cell(struct fold *f, int bins[STATE_CELL]); // the event's "cell"
 bool fold_hex(const char *hex, unsigned char out[20]);
 
+struct op_stats *fold_stats(stats_list *l, const char *name); // name is interned; added where it is new
+
 int fold_session(struct fold *f);
 int fold_worker(struct fold *f);
 int fold_preflight(struct fold *f);

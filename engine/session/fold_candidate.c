@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-static struct op_stats *stats_of(stats_list *l, const char *name)
+struct op_stats *fold_stats(stats_list *l, const char *name)
 {
     for (size_t i = 0; i < l->n; i++)
         if (l->v[i].name == name)
@@ -22,11 +22,11 @@ static struct three stats_for(struct state *st, const struct candidate *c)
 {
     struct three t = {{0}};
     if (c->op)
-        t.s[0] = stats_of(&st->ops, c->op);
+        t.s[0] = fold_stats(&st->ops, c->op);
     if (c->proposer)
-        t.s[1] = stats_of(&st->proposers, c->proposer);
+        t.s[1] = fold_stats(&st->proposers, c->proposer);
     if (c->model)
-        t.s[2] = stats_of(&st->models, c->model);
+        t.s[2] = fold_stats(&st->models, c->model);
     return t;
 }
 

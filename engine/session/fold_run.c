@@ -115,6 +115,19 @@ int fold_floor(struct fold *f)
     return 0;
 }
 
+// The seconds of an answer that is a candidate stand in the candidate's own line.
+static void add_request(struct op_stats *m, const json *event)
+{
+    const char *answer = json_str(event, "answer");
+    m->usd += json_num(event, "usd", 0);
+    m->tokens_in += json_int(event, "tokens_in", 0);
+    m->tokens_out += json_int(event, "tokens_out", 0);
+    m->asked += answer != NULL;
+    m->unpriced += json_bool(event, "unpriced", false);
+    if (answer && !str_eq(answer, "source"))
+        m->seconds += json_num(event, "seconds", 0);
+}
+
 int fold_cost(struct fold *f)
 {
     if (f->check)
@@ -126,13 +139,8 @@ int fold_cost(struct fold *f)
     st->tokens_in += json_int(f->event, "tokens_in", 0);
     st->tokens_out += json_int(f->event, "tokens_out", 0);
     const char *model = memory_intern(st->memory, json_str(f->event, "model"));
-    for (size_t i = 0; model && i < st->models.n; i++)
-        if (st->models.v[i].name == model) {
-            st->models.v[i].usd += json_num(f->event, "usd", 0);
-            return 0;
-        }
     if (model)
-        vec_push(&st->models, (struct op_stats){.name = model, .usd = json_num(f->event, "usd", 0)});
+        add_request(fold_stats(&st->models, model), f->event);
     return 0;
 }
 

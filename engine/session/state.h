@@ -30,7 +30,9 @@
 // evict      id, island, why?
 // migrate    id, from, to, cell, over?
 // steer      who, cmd, args {}: see "Steering" below
-// cost       since the last: wall?, cpu?, usd?, tokens_in?, tokens_out?, model?
+// cost       since the last: wall?, cpu?, usd?, tokens_in?, tokens_out?; of one request: model, answer?
+// (source,
+//            none, same, salvage, refused, failed, denied, text), seconds?, unpriced?
 // pause, resume   why?
 // stop       reason (done | budget | user | error | ...), msg?
 // note       msg, id?: the engine's own remarks ("a torn line of 17 bytes was cut off")
@@ -167,6 +169,9 @@ struct op_stats { // of an operator, proposer or model
     int64_t tried, judged, ok, faster, accepted;
     double seconds, usd;
     double log_gain; // sum over the accepted
+    // Of a model or a command, from the cost lines of its requests.
+    int64_t asked, tokens_in, tokens_out;
+    int64_t unpriced; // requests whose price is unknown
 };
 typedef VEC(struct op_stats) stats_list;
 

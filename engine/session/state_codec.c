@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 enum {
-    SNAPSHOT = 1,
+    SNAPSHOT = 2,
     CHUNK = 1 << 16,
     MOST = 1 << 30,
     TAIL = 4096
@@ -196,6 +196,10 @@ static void stats(struct codec *c, stats_list *list)
         FIELD(c, x->seconds);
         FIELD(c, x->usd);
         FIELD(c, x->log_gain);
+        FIELD(c, x->asked);
+        FIELD(c, x->tokens_in);
+        FIELD(c, x->tokens_out);
+        FIELD(c, x->unpriced);
     }
 }
 
