@@ -8,7 +8,13 @@
 
 enum { POOL = 8, RACE_SEEDS = 4 }; // a race draws from the first half of the pool, a recheck from the second
 
+struct judge_ops;
+
 struct judge {
+    const struct judge_ops *ops;
+    void *device;      // the ops' own
+    const char *unit;  // what limits are said of: "core", "GPU"
+    double copy_slack; // times the copy ceiling that nothing can exceed
     struct task task;
     struct compiler *compiler;
     struct buffers buffers;
@@ -39,11 +45,48 @@ struct entry {
     bool by_model, approved;
 };
 
+struct race_plan;
+struct race_cells;
+// What a device does. Expected values, stages, statistics and words around it are the same for all.
+struct judge_ops {
+    // Takes the device and its lease; fills device, compiler, fingerprint and env of the `opened` event, and
+    // child_cpu, llc_bytes, is_protected and why of j.
+    int (*open)(struct judge *j, json *opened, struct err *e);
+    void (*close)(struct judge *j); // may be NULL
+    // Builds a source; on failure the fault says why and log holds the compiler's words.
+    bool (*build)(struct judge *j, const json *request, struct entry *out, struct str *log, struct fault *f);
+    void (*facts)(struct judge *j, const struct entry *e, json *verdict); // puts features and static
+    bool (*smoke)(struct judge *j, const struct binary *b, struct fault *f);
+    bool (*check)(struct judge *j, const struct binary *b, struct precision *p, struct fault *f);
+    bool (*replicate)(struct judge *j, const struct binary *const binary[2], const struct race_plan *plan,
+                      int number, struct race_cells *out, struct fault *f);
+    // Fill in each test shape's baseline_ns, error_sq and wanted_sq, and each bench shape's baseline_ns.
+    bool (*baseline_right)(struct judge *j, json *problems);
+    bool (*baseline_times)(struct judge *j, json *problems);
+    void (*ceilings)(struct judge *j, json *out); // also into copy_ceiling and fma_ceiling
+    // Expected values from the baseline, for bench shapes whose reference takes too long. NULL: it never
+    // does.
+    bool (*stand_in)(struct judge *j, struct shape_data *s, struct fault *f);
+};
+
+// open.c: answers requests until the end of input.
+int judge_main(struct judge *j);
+size_t judge_flags(const json *request, const char *out[64]); // a request's flags; their number
+void judge_cores(struct judge *j);                            // chooses the cores of judge and children
+
+// stages.c
+void judge_verdict(void *user, const json *request);
+void judge_anchor(void *user, const json *request);
+
+// sample.c, baseline.c: of the CPU
 void judge_spec(const struct judge *j, const struct binary *b, struct side_spec *out);
 // Most wall seconds of one call at a shape: five times the baseline's and one more.
 double judge_limit(const struct shape_data *s);
-// Builds a source; on failure the fault says why and log holds the compiler's words.
-bool judge_build(struct judge *j, const json *request, struct entry *out, struct str *log, struct fault *f);
+bool cpu_replicate(struct judge *j, const struct binary *const binary[2], const struct race_plan *plan,
+                   int number, struct race_cells *out, struct fault *f);
+bool cpu_baseline_right(struct judge *j, json *problems);
+bool cpu_baseline_times(struct judge *j, json *problems);
+void cpu_ceilings(struct judge *j, json *out);
 
 // oracle.c: fills in what every shape is run on. progress events are sent. false: f says why.
 bool oracle_fill(struct judge *j, struct fault *f);
@@ -66,6 +109,11 @@ struct race {
     int tainted;
     json *samples;
 };
+struct race_cells { // one replicate
+    double *ns[2];  // per bench shape: incumbent, candidate
+    int tainted;
+    json *samples; // rows are pushed
+};
 struct race_plan {
     int least, most;  // replicates
     double level;     // of the interval
@@ -82,4 +130,5 @@ void race_free(struct race *r);
 // The A/A floor of a binary on this machine, from `most` replicates of identical code; false where the race
 // failed.
 bool preflight_floor(struct judge *j, const struct binary *b, int most, struct fault *f);
+void preflight_problem(json *list, const char *msg, const char *hint); // adds one
 void preflight_run(struct judge *j, const json *request);

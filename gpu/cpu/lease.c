@@ -6,14 +6,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 // Everybody on the machine may lock here, so the folder is sticky and the files are writable for all: nothing
-// is ever read from or written to them. Two locks: `cpu` is the right to measure, `cpu.wait` is held (shared)
-// by those who wait for it, so that a holder between two replicates sees them.
+// is ever read from or written to them. Two locks: `cpu` (or the name of a GPU) is the right to measure,
+// `cpu.wait` is held (shared) by those who wait for it, so that a holder between two replicates sees them.
 enum { POLL_MS = 5, ASK_MS = 20, HAND_OVER_MS = 200 };
 
 struct lease {
@@ -63,17 +64,19 @@ static int open_folder(const char *folder)
     return -1;
 }
 
-int lease_open(struct lease **out, struct err *e)
+int lease_open(struct lease **out, const char *what, struct err *e)
 {
     (void)e; // there is always a lease, if need be a private one
     struct lease *l = xcalloc(1, sizeof *l);
     const char *set = getenv("KSMITH_LEASE"), *folder = set && *set == '/' ? set : "/tmp/ksmith-lease";
-    l->path = xasprintf("%s/cpu", folder);
+    char wait[96];
+    snprintf(wait, sizeof wait, "%.80s.wait", what);
+    l->path = xasprintf("%s/%s", folder, what);
     l->lock = l->wait = -1;
     int dir = open_folder(folder);
     if (dir >= 0) {
-        l->lock = open_file(dir, "cpu");
-        l->wait = l->lock >= 0 ? open_file(dir, "cpu.wait") : -1;
+        l->lock = open_file(dir, what);
+        l->wait = l->lock >= 0 ? open_file(dir, wait) : -1;
     }
     int saved = errno;
     if (l->wait < 0) {

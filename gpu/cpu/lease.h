@@ -1,5 +1,5 @@
-// The right to measure on this machine's CPUs: one lock for all sessions and all users, held only while
-// timing.
+// The right to measure on this machine's CPUs or on one of its GPUs: one lock for all sessions and all users,
+// held only while timing.
 #pragma once
 #include "base/err.h"
 
@@ -7,10 +7,10 @@
 
 struct lease;
 
-// Opens the lock, /tmp/ksmith-lease/cpu or below the folder $KSMITH_LEASE (for machines whose users have no
-// common /tmp). Where the shared folder cannot be used safely the lease is private to this process and
-// lease_warning says so.
-int lease_open(struct lease **out, struct err *e);
+// Opens the lock of what ("cpu", or a GPU's UUID), /tmp/ksmith-lease/WHAT or below the folder $KSMITH_LEASE
+// (for machines whose users have no common /tmp). Where the shared folder cannot be used safely the lease is
+// private to this process and lease_warning says so.
+int lease_open(struct lease **out, const char *what, struct err *e);
 void lease_close(struct lease *l);                // releases
 const char *lease_warning(const struct lease *l); // NULL where all is well
 const char *lease_path(const struct lease *l);

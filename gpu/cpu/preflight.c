@@ -2,15 +2,13 @@
 // input matters; and what this machine is worth: floors and ceilings.
 #include "cpu/judge.h"
 
-#include "base/clock.h"
 #include "base/stats.h"
-#include "cpu/ceiling.h"
 #include "worker.h"
 
 #include <math.h>
 #include <string.h>
 
-static void add(json *list, const char *msg, const char *hint)
+void preflight_problem(json *list, const char *msg, const char *hint)
 {
     json *o = json_object();
     json_put_str(o, "msg", msg);
@@ -88,7 +86,8 @@ static void probe_task(const struct judge *j, json *problems)
             continue;
         char msg[160];
         snprintf(msg, sizeof msg, "a kernel that gives %s would pass every test", probe_names[p]);
-        add(problems, msg, "Tighten [check], or give the inputs other values or larger test shapes.");
+        preflight_problem(problems, msg,
+                          "Tighten [check], or give the inputs other values or larger test shapes.");
     }
 }
 
@@ -113,81 +112,8 @@ static void inputs_matter(const struct judge *j, json *problems)
 {
     const struct shape_data *s = j->test.v[j->test.n - 1];
     if (s->sets.n >= 2 && same_wanted(j, s, s->sets.v[0], s->sets.v[1]))
-        add(problems, "the result is the same whatever the inputs hold",
-            "Check the reference and the arguments' directions.");
-}
-
-// ---- the baseline
-
-static bool baseline_right(struct judge *j, json *problems)
-{
-    struct precision p = {0};
-    struct fault f = {0};
-    for (size_t i = 0; i < j->test.n; i++) {
-        struct precision one = {0};
-        struct shape_data *s = j->test.v[i];
-        struct side_spec spec;
-        struct rig r;
-        judge_spec(j, &j->baseline, &spec);
-        bool ok = rig_open(&r, &j->task, &j->buffers, &s, 1, false, &f) && rig_start(&r, 0, &spec, &f);
-        for (size_t k = 0; k < s->sets.n && ok; k++) {
-            int64_t ns = 0;
-            struct dataset *d = s->sets.v[k];
-            if (d->useless)
-                continue;
-            rig_place(&r, s, PLACE_RANDOM, 1);
-            ok = rig_run(&r, 0, d, 60, &ns, d->variant == VARIANT_PLAIN ? &one : NULL, &f);
-            if (!ok && d->variant != VARIANT_PLAIN && f.status == STATUS_WRONG) {
-                d->useless = true; // the baseline itself is not right for such contents
-                f = (struct fault){0};
-                ok = rig_start(&r, 0, &spec, &f);
-                continue;
-            }
-            s->baseline_ns = fmax(s->baseline_ns, (double)ns);
-        }
-        rig_close(&r);
-        s->error_sq = one.error_sq;
-        s->wanted_sq = one.wanted_sq;
-        if (!ok) {
-            char msg[600];
-            snprintf(msg, sizeof msg, "the baseline itself is %s on shape %s: %s", status_names[f.status],
-                     s->shape->name, f.reason);
-            add(problems, msg,
-                "Correct the kernel or the reference, or give [check] the tolerance that the kernel needs.");
-            return false;
-        }
-    }
-    (void)p;
-    return true;
-}
-
-static bool baseline_times(struct judge *j, json *problems)
-{
-    struct fault f = {0};
-    struct side_spec spec;
-    struct rig r;
-    judge_spec(j, &j->baseline, &spec);
-    bool ok =
-        rig_open(&r, &j->task, &j->buffers, j->bench.v, j->bench.n, false, &f) && rig_start(&r, 0, &spec, &f);
-    for (size_t k = 0; k < j->bench.n && ok; k++) {
-        struct shape_data *s = j->bench.v[k];
-        double v[3];
-        rig_place(&r, s, PLACE_RANDOM, 64);
-        r.condition = j->task.cache == CACHE_COLD ? CONDITION_COLD : CONDITION_WARM;
-        int n = 0;
-        for (int i = 0; i < 3 && ok; i++) {
-            int64_t ns = 0;
-            ok = rig_run(&r, 0, s->sets.v[(size_t)i % s->sets.n], 120, &ns, NULL, &f);
-            v[n++] = (double)ns;
-            if (ns > 300000000)
-                break;
-        }
-        s->baseline_ns = ok ? stats_quantile(v, (size_t)n, 0) : 0;
-    }
-    rig_close(&r);
-    if (!ok)
-        add(problems, f.reason, "The baseline must run on every bench shape.");
-    return ok;
+        preflight_problem(problems, "the result is the same whatever the inputs hold",
+                          "Check the reference and the arguments' directions.");
 }
 
 // Identical code through whole races.
@@ -219,7 +145,7 @@ static bool noise_floor(struct judge *j, json *problems)
         slowest += j->bench.v[k]->baseline_ns * 1e-9;
     if (preflight_floor(j, &j->baseline, slowest > 0.2 ? 3 : 10, &f))
         return true;
-    add(problems, f.reason, "");
+    preflight_problem(problems, f.reason, "");
     return false;
 }
 
@@ -256,13 +182,13 @@ static bool build_baseline(struct judge *j, const json *request, json *problems)
     struct entry e;
     struct str log = {0};
     struct fault f = {0};
-    bool ok = judge_build(j, request, &e, &log, &f);
+    bool ok = j->ops->build(j, request, &e, &log, &f);
     if (ok) {
         j->baseline = e.binary;
     } else {
         char msg[500];
         snprintf(msg, sizeof msg, "the baseline: %.400s", f.reason);
-        add(problems, msg, log.len ? str_c(&log) : "");
+        preflight_problem(problems, msg, log.len ? str_c(&log) : "");
     }
     str_free(&log);
     return ok;
@@ -275,21 +201,22 @@ void preflight_run(struct judge *j, const json *request)
     bool ok = build_baseline(j, request, problems);
     if (ok && !oracle_fill(j, &f)) {
         ok = false;
-        add(problems, f.reason, "The reference must run on every shape; see [reference] in ksmith-task(5).");
+        preflight_problem(problems, f.reason,
+                          "The reference must run on every shape; see [reference] in ksmith-task(5).");
     }
     if (ok)
         progress("baseline");
-    ok = ok && baseline_right(j, problems) && baseline_times(j, problems);
+    ok = ok && j->ops->baseline_right(j, problems) && j->ops->baseline_times(j, problems);
     if (ok) {
         probe_task(j, problems);
         inputs_matter(j, problems);
         progress("ceilings");
-        ceiling_measure(j->child_cpu, &j->copy_ceiling, &j->fma_ceiling);
+        j->ops->ceilings(j, ceilings);
         progress("noise floor");
         ok = noise_floor(j, problems) && json_count(problems) == 0;
     }
     if (!j->is_protected)
-        add(warnings, j->why, "");
+        preflight_problem(warnings, j->why, "");
     j->ready = ok;
     json_put_str(o, "ev", "preflight");
     json_put_bool(o, "ok", ok);
@@ -298,8 +225,6 @@ void preflight_run(struct judge *j, const json *request)
     if (ok) {
         json_put(o, "shapes", shape_rows(j));
         json_put_num(o, "floor", j->floor);
-        json_put_num(ceilings, "copy_bytes_s", j->copy_ceiling);
-        json_put_num(ceilings, "fma_flops_s", j->fma_ceiling);
         json_put(o, "ceilings", json_copy(ceilings));
     }
     json_free(ceilings);

@@ -84,7 +84,7 @@ static void machine(struct probe *p)
     else
         probe_fact(p, "cores", "1 usable: timing is unprotected, the kernel's own process holds the clock");
     struct lease *l;
-    if (lease_open(&l, NULL) == 0) {
+    if (lease_open(&l, "cpu", NULL) == 0) {
         probe_say(p, "one timing at a time", !lease_warning(l),
                   "Remove the folder, or set KSMITH_LEASE to one that all users of this machine share.", "%s",
                   lease_warning(l) ? lease_warning(l) : lease_path(l));

@@ -24,7 +24,7 @@ static pid_t holder(int say, int ms)
     if (pid != 0)
         return pid;
     struct lease *l;
-    if (lease_open(&l, NULL) < 0 || lease_take(l, 5000, NULL, NULL, NULL) != 0 || write(say, "x", 1) != 1)
+    if (lease_open(&l, "cpu", NULL) < 0 || lease_take(l, 5000, NULL, NULL, NULL) != 0 || write(say, "x", 1) != 1)
         _exit(1);
     clock_sleep_ms(ms);
     lease_close(l);
@@ -36,7 +36,7 @@ static void one_at_a_time(void)
     struct lease *l;
     int fds[2], status;
     char byte;
-    CHECK_INT(lease_open(&l, NULL), 0);
+    CHECK_INT(lease_open(&l, "cpu", NULL), 0);
     CHECK(pipe(fds) == 0);
     pid_t pid = holder(fds[1], 10000);
     CHECK_INT(read(fds[0], &byte, 1), 1);
@@ -57,7 +57,7 @@ static void yields_to_who_waits(void)
     struct lease *l;
     int fds[2], status;
     char byte;
-    CHECK_INT(lease_open(&l, NULL), 0);
+    CHECK_INT(lease_open(&l, "cpu", NULL), 0);
     CHECK(pipe(fds) == 0);
     CHECK_INT(lease_take(l, 5000, NULL, NULL, NULL), 0);
     pid_t pid = holder(fds[1], 30);
@@ -101,7 +101,7 @@ static void hostile_folders_are_refused(void)
     for (int i = 0; i < 3; i++) {
         struct lease *l;
         setenv("KSMITH_LEASE", path[i], 1);
-        CHECK_INT(lease_open(&l, NULL), 0);
+        CHECK_INT(lease_open(&l, "cpu", NULL), 0);
         CHECK(lease_warning(l) != NULL);
         CHECK_INT(lease_take(l, 0, NULL, NULL, NULL), 0);
         CHECK(!lease_wanted(l));
