@@ -35,20 +35,29 @@ const char *parts_counter_type(const struct loop *l)
     return ty && ctype_is_int(ty) && !ty->is_volatile && !ty->is_static && !ty->is_ref ? ty->base : NULL;
 }
 
-// The bound as written, in parentheses unless it is a name or number.
-static void bound(const struct rule_source *s, const struct loop *l, struct str *out)
+void parts_operand(const struct rule_source *s, const struct node *n, struct str *out)
 {
-    bool plain = l->hi_node->kind == N_IDENT || l->hi_node->kind == N_NUM || l->hi_node->paren;
+    bool plain =
+        n->kind == N_IDENT || n->kind == N_NUM || n->kind == N_CALL || n->kind == N_INDEX || n->paren;
     str_add(out, plain ? "" : "(");
-    node_text(&s->t, l->hi_node, out);
+    node_text(&s->t, n, out);
     str_add(out, plain ? "" : ")");
+}
+
+void parts_runs(const struct rule_source *s, const struct loop *l, struct str *out)
+{
+    struct str lo = {0};
+    parts_operand(s, l->lo, &lo);
+    struct subst first = {l->var, lo.s};
+    ast_clone(&s->t, l->cond, &first, 1, out);
+    str_free(&lo);
 }
 
 void parts_room(const struct rule_source *s, const struct loop *l, const char *at, const char *count,
                 struct str *out)
 {
     struct str hi = {0};
-    bound(s, l, &hi);
+    parts_operand(s, l->hi_node, &hi);
     str_addf(out, "%s %s %s && %s - %s ", at, l->inclusive ? "<=" : "<", hi.s, hi.s, at);
     // The last of the block is at + (count - 1) * step: below hi, or hi itself where the bound is included.
     if (l->step == 1)

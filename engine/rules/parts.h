@@ -24,6 +24,10 @@ void parts_advance(const struct loop *l, const char *at, const char *count, stru
 // The loop's header with another first value: what is left after whole blocks. The original counter is used,
 // so that it ends where it did.
 void parts_rest(const struct rule_source *s, const struct loop *l, const char *from, struct str *out);
+// "lo < hi": the condition of the first iteration.
+void parts_runs(const struct rule_source *s, const struct loop *l, struct str *out);
+// An expression as an operand of anything: in parentheses unless it is one name, number, call or place.
+void parts_operand(const struct rule_source *s, const struct node *n, struct str *out);
 // Can blocks of iterations be made of it: a for loop without a pragma, whose counter has a plain type?
 bool parts_blocks_ok(const struct rule_source *s, const struct loop *l, char why[240]);
 // Has the first value of the counter one value, before the loop and after it?

@@ -5,6 +5,9 @@
 extern const struct rule rule_interchange;
 extern const struct rule rule_simd;
 extern const struct rule rule_accumulators;
+extern const struct rule rule_scalar;
+extern const struct rule rule_hoist;
+extern const struct rule rule_reciprocal;
 extern const struct rule rule_unroll;
 extern const struct rule rule_jam;
 extern const struct rule rule_fission;
@@ -16,6 +19,9 @@ const struct rule *const rule_table[] = {
     &rule_interchange,
     &rule_simd,
     &rule_accumulators,
+    &rule_scalar,
+    &rule_hoist,
+    &rule_reciprocal,
     &rule_unroll,
     &rule_jam,
     &rule_fission,

@@ -100,13 +100,38 @@ static const struct {
     {"jam", 1, NULL, "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) y[j] += x[i] * x[j];"},
     {"jam", 1, NULL,
      "float s = 0; for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) s += x[i * m + j]; y[0] = s;"},
-    {"jam", 0, "depend on i", "for (int i = 0; i < n; i++) { y[i] = 0; for (int j = 0; j < i; j++) y[i] += x[j]; }"},
+    {"jam", 0, "depend on i",
+     "for (int i = 0; i < n; i++) { y[i] = 0; for (int j = 0; j < i; j++) y[i] += x[j]; }"},
     {"jam", 0, "under a condition",
      "for (int i = 0; i < n; i++) if (x[i] > 0) for (int j = 0; j < m; j++) y[i * m + j] = x[j];"},
     {"jam", 0, "no plain scalar",
      "for (int i = 0; i < n; i++) { float t[2] = {0, 0}; for (int j = 0; j < m; j++) t[j & 1] += x[j]; y[i] "
      "= t[0] + "
      "t[1]; }"},
+    {"hoist", 1, NULL,
+     "float a = x[0] + 2; for (int i = 0; i < n; i++) { y[i] = x[i] * sqrtf(a * a) + (a + 1) * fabsf(a) - "
+     "sqrtf(a * a); }"},
+    {"hoist", 1, "stays the same",
+     "for (int i = 0; i < n; i++) for (int c = 0; c < 4; c++)\n    for (int j = 0; j < m; j++) y[i * m + j] "
+     "+= x[i * 4 + c] * "
+     "x[c * m + j];"},
+    {"hoist", 0, "stays the same", "for (int i = 0; i < n; i++) { y[i] = y[0] + x[i]; }"},
+    {"hoist", 0, "stays the same", "for (int i = 0; i < n; i++) if (m > 100) y[i] = x[1000000 * m];"},
+    {"hoist", 0, "stays the same", "float a = 1; for (int i = 0; i < n; i++) { y[i] = a * 2; a += 1; }"},
+    {"scalar", 1, NULL, "for (int i = 0; i < n; i++) y[0] += x[i] * x[i];"},
+    {"scalar", 1, NULL,
+     "int i; for (i = 0; i < n; i++) { y[i] = 0; for (int j = 0; j < m; j++) { y[i] = y[i] + x[i * m + j]; "
+     "if (x[j] > 3) "
+     "y[i] -= 1; } }"},
+    {"scalar", 0, "another place", "for (int i = 0; i < n; i++) { y[0] += x[i]; y[i] = 1; }"},
+    {"scalar", 0, "every iteration", "for (int i = 0; i < n; i++) if (x[i] > 0) y[0] += x[i];"},
+    {"scalar", 0, "another place",
+     "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) { y[i] += y[j]; }"},
+    {"reciprocal", 1, NULL,
+     "float d = 4; for (int i = 0; i < n; i++) { y[i] = (x[i] + 1) / d; z[i] /= d; z[i] += 2 * (x[i] / d); "
+     "}"},
+    {"reciprocal", 0, "stays the same",
+     "for (int i = 0; i < n; i++) { y[i] = 1 / (x[i] + 5) + n / 2 + x[i] / 3; }"},
 };
 
 enum { VARIANTS_MAX = 64, BUFFER = 16384, BEFORE = 128 };
@@ -288,6 +313,7 @@ static void offers_and_refusals(void)
 
 int main(void)
 {
+    task.allow_fast_math = true;
     T(offers_and_refusals);
     T_END;
 }
