@@ -1,15 +1,12 @@
 // ksmith ctl: one steering command from a script. A session without an engine gets one for the moment it
 // takes.
 #include "base/io.h"
-#include "base/proc.h"
+#include "cmd/client.h"
 #include "cmd/cmd.h"
-#include "cmd/run.h"
 #include "cmd/show_text.h"
 #include "evolve/server.h"
 #include "evolve/steer.h"
-#include "session/session.h"
 
-#include <errno.h>
 #include <unistd.h>
 
 static int list_verbs(void)
@@ -19,63 +16,18 @@ static int list_verbs(void)
     return 0;
 }
 
-static void quote(const char *word, struct str *out)
-{
-    bool plain = *word && !strpbrk(word, " \t'\"");
-    char mark = strchr(word, '\'') ? '"' : '\'';
-    if (!plain)
-        str_addc(out, mark);
-    for (; *word; word++)
-        str_addc(out, !plain && *word == mark ? ' ' : *word);
-    if (!plain)
-        str_addc(out, mark);
-}
-
-// The engineer as git knows them, for commits of their own edits.
-static bool git_says(const char *key, struct str *out)
-{
-    const char *argv[] = {"git", "config", key, NULL};
-    struct proc_spec spec = {.argv = argv, .in = -1};
-    struct proc_end end;
-    if (proc_run(&spec, out, 200, 2000, &end, NULL) < 0 || end.status != 0)
-        return false;
-    while (out->len && out->s[out->len - 1] == '\n')
-        out->s[--out->len] = 0;
-    return out->len > 0;
-}
-
-static void put_who(json *o)
-{
-    struct str name = {0}, mail = {0};
-    char host[128] = "", who[300];
-    const char *user = getenv("USER");
-    gethostname(host, sizeof host - 1);
-    snprintf(who, sizeof who, "%s@%s", user && *user ? user : "uid", host);
-    json_put_str(o, "who", who);
-    if (git_says("user.name", &name) && git_says("user.email", &mail)) {
-        char author[420];
-        snprintf(author, sizeof author, "%s <%s>", str_c(&name), str_c(&mail));
-        json_put_str(o, "author", author);
-    }
-    str_free(&name);
-    str_free(&mail);
-}
-
 // The request: the words as one line, and the text of a kernel file for `add`.
 static json *request_of(struct args *a, struct err *e)
 {
     json *o = json_object();
     struct str line = {0};
-    for (int i = 0; i < a->npos; i++) {
-        if (i)
-            str_addc(&line, ' ');
-        quote(a->pos[i], &line);
-    }
+    for (int i = 0; i < a->npos; i++)
+        client_word(a->pos[i], &line);
     if (args_flag(a, "descendants"))
         str_add(&line, " --descendants");
     json_put_str(o, "cmd", str_c(&line));
     str_free(&line);
-    put_who(o);
+    client_who(o);
     if (str_eq(a->pos[0], "add") && a->npos > 1) {
         struct str text = {0};
         if (io_read_file(a->pos[1], 4 << 20, &text, e) < 0) {
@@ -96,37 +48,8 @@ static int answer(const json *reply)
         putchar('\n');
         return 0;
     }
-    err_set(&e, json_int(reply, "status", 1) == 2 ? ERR_USAGE : ERR_FAIL, json_str_or(reply, "hint", ""),
-            "%s", json_str_or(reply, "msg", "refused"));
+    client_refusal(reply, &e);
     return cmd_fail(&e);
-}
-
-static int no_engine(const struct args *a)
-{
-    struct err e = {0};
-    struct session_holder h;
-    if (session_holder(a->dir, &h) && !h.here)
-        err_set(&e, ERR_FAIL, "Steer it from a login on that machine.",
-                "the engine of this session runs on %s (process %ld)", h.host, h.pid);
-    else
-        err_set(&e, ERR_FAIL, "`ksmith run --detach` starts it.", "no engine runs this session");
-    return cmd_fail(&e);
-}
-
-// A session that does not search gets an engine for the moment that steering takes. What only a search can do
-// is refused.
-static bool serve(const struct args *a, struct err *e)
-{
-    struct session_holder h;
-    if (steer_searches(a->pos[0]))
-        return false;
-    if (session_holder(a->dir, &h))
-        return false;
-    char *journal = io_join(a->dir, ".ksmith/journal.jsonl");
-    bool ran = io_exists(journal);
-    free(journal);
-    struct engine_options o = {.dir = a->dir, .serve = true, .ready_fd = -1};
-    return ran && run_engine(&o, e) == 0;
 }
 
 static int run(struct args *a)
@@ -144,13 +67,10 @@ static int run(struct args *a)
     json *o = request_of(a, &e);
     if (!o)
         return cmd_fail(&e);
-    char *socket = session_socket(a->dir, &e);
-    int fd = socket ? server_connect(socket) : -1, status;
-    if (fd < 0 && serve(a, &e))
-        fd = socket ? server_connect(socket) : -1;
-    free(socket);
+    // What only a search can do is refused where none runs.
+    int fd = client_open(a->dir, !steer_searches(a->pos[0]), &e), status;
     if (fd < 0) {
-        status = e.kind ? cmd_fail(&e) : no_engine(a);
+        status = cmd_fail(&e);
     } else {
         json *reply = server_ask(fd, o, 20000, &e);
         status = reply ? answer(reply) : cmd_fail(&e);

@@ -202,11 +202,16 @@ static int check_add(struct engine *en, struct call *c, struct err *e)
         return err_set(e, ERR_USAGE, "", "add needs the text of a kernel file");
     if (!parent)
         return err_set(e, ERR_USAGE, "`ksmith ls` shows the numbers.", "%s is not a candidate", c->words[1]);
+    // "seed": from elsewhere; "salvage": a model's answer that an engineer repaired.
+    const char *op = json_str_or(c->request, "op", "edit");
+    if (!str_eq(op, "edit") && !str_eq(op, "seed") && !str_eq(op, "salvage"))
+        return err_set(e, ERR_USAGE, "", "no candidate is brought in by %s", op);
     struct new_candidate n = {.parents = {parent->id, -1},
-                              .op = "edit",
+                              .op = op,
                               .proposer = "human",
                               .text = text,
                               .title = json_str_or(c->request, "subject", "Edited by hand"),
+                              .model = json_str(c->request, "model"),
                               .author = json_str(c->request, "author")};
     int64_t id = search_record(en, &n);
     if (id < 0)
