@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 enum task_backend { BACKEND_CPU, BACKEND_CUDA };
+enum task_policy { POLICY_EVOLVE, POLICY_RANDOM, POLICY_KNOBS };
 enum task_evolve { EVOLVE_BODY, EVOLVE_FILE, EVOLVE_MARKERS };
 enum task_cache { CACHE_WARM, CACHE_COLD };
 enum arg_dir { ARG_IN, ARG_OUT, ARG_INOUT, ARG_DIM, ARG_VAL };
@@ -81,9 +82,10 @@ struct task {
     double gain, regress; // [accept]
     double race_seconds;  // [accept] time: most wall seconds of one race, default 10
     char *verify;
-    int islands, iterations; // [evolve]
-    int population;          // most living candidates, default 1000
-    int patience;            // stop after so many iterations without acceptance; 0: never
+    enum task_policy policy; // [evolve]
+    int islands, iterations;
+    int population; // most living candidates, default 1000
+    int patience;   // stop after so many iterations without acceptance; 0: never
     uint64_t seed;
     double wall_s, usd;  // [budget]; 0: none
     int64_t evaluations; // [budget]; 0: none

@@ -16,6 +16,7 @@ static const char *const w_evolve[] = {"body", "file", "markers", NULL};
 static const char *const w_allow[] = {"fast-math", "threads", "precision", "asm", NULL};
 static const char *const w_cache[] = {"warm", "cold", NULL};
 static const char *const w_proposers[] = {"rules", "tune", "cross", "llm", NULL};
+static const char *const w_policy[] = {"evolve", "random", "knobs", NULL};
 static const char *const w_unicode[] = {"auto", "yes", "no", NULL};
 
 #define AT(field) offsetof(struct task, field)
@@ -98,6 +99,11 @@ const struct task_key task_keys[] = {
         .at = AT(race_seconds), .low = 0.1, .high = 3600),
     KEY("accept", "verify", "command", "none", "the project's own tests, run before a kernel can be picked",
         .set = task_set_text, .at = AT(verify)),
+    KEY("evolve", "policy", "evolve | random | knobs", "evolve",
+        "evolve: select and vary; random: best of N blind rule sequences from the baseline; knobs: only "
+        "flags "
+        "and knobs",
+        .set = task_set_choice, .at = AT(policy), .words = w_policy),
     KEY("evolve", "islands", "integer", "1", "populations that evolve apart and exchange their best",
         .set = task_set_int, .at = AT(islands), .low = 1, .high = 64),
     KEY("evolve", "iterations", "integer", "400", "proposals after which the run ends", .set = task_set_int,

@@ -63,6 +63,9 @@ struct new_candidate {
 };
 int64_t search_record(struct engine *en,
                       const struct new_candidate *n); // its id, or -1 with the engine stopping
+struct proposal;
+// Records what propose.h found, or the engineer ordered: its id, or -1.
+int64_t search_propose(struct engine *en, const struct proposal *p, const char *author);
 void search_judge(struct engine *en, int64_t id, enum work work);
 // engine_verdict.c
 void verdict_event(struct engine *en, const json *event);

@@ -102,3 +102,13 @@ bool genes_toggle(const strings *flags, int g, strings *out)
         same = list_has(flags, out->v[i], strlen(out->v[i]));
     return !same;
 }
+
+bool genes_exclude(const char *word, const char *other)
+{
+    for (int g = 0; g < genes_n; g++)
+        for (int h = 0; h < genes_n; h++)
+            if (g != h && str_eq(genes[g].group, genes[h].group) && str_eq(genes[g].flags, word) &&
+                str_eq(genes[h].flags, other))
+                return true;
+    return false;
+}

@@ -22,3 +22,5 @@ int genes_allowed(const struct task *t, int *out, int max);
 // strings of the result are new and the caller's. Returns false where nothing would change.
 bool genes_toggle(const strings *flags, int g, strings *out);
 bool genes_has(const strings *flags, int g);
+// Do two different words belong to alternatives of one group (so that a candidate carries at most one)?
+bool genes_exclude(const char *word, const char *other);

@@ -81,6 +81,24 @@ const struct candidate *population_parent(const struct state *s, int island, str
     return c;
 }
 
+const struct candidate *population_second(const struct state *s, const struct candidate *first, struct draw d,
+                                          uint64_t try)
+{
+    struct pool *p = xmalloc(sizeof *p);
+    int n = 0;
+    collect(s, first->island, true, p);
+    for (int i = 0; i < p->n; i++)
+        if (!state_is_ancestor(s, p->v[i]->id, first->id) && !state_is_ancestor(s, first->id, p->v[i]->id)) {
+            p->v[n] = p->v[i];
+            p->fit[n++] = p->fit[i];
+        }
+    p->n = n;
+    d.seed ^= 0x63726f7373U; // its own draws: those of the first parent chose that one
+    const struct candidate *c = n ? by_rank(p, d, try) : NULL;
+    free(p);
+    return c;
+}
+
 double population_operator_weight(const struct state *s, const char *op)
 {
     // The prior is worth two tries that gained 5 % each.

@@ -16,6 +16,11 @@ bool population_parent_ok(const struct candidate *c);
 // parent.
 const struct candidate *population_parent(const struct state *s, int island, struct draw d, uint64_t try);
 
+// Draws a second parent for a crossing with `first`, by rank: on its island, neither ancestor nor descendant
+// of it. NULL where there is none.
+const struct candidate *population_second(const struct state *s, const struct candidate *first, struct draw d,
+                                          uint64_t try);
+
 // Weight of an operator by what it brought: mean log gain per evaluation over its own past, with a prior, so
 // that every one keeps a share; times what the engineer set with `weight`.
 double population_operator_weight(const struct state *s, const char *op);

@@ -5,44 +5,8 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "evolve/moves.h"
 #include "evolve/population.h"
-#include "evolve/tune.h"
-#include "source/annot.h"
-
-#include <math.h>
-
-enum { TRIES = 24, OPS_MAX = 64, PARENTS_SWEPT = 64 };
-
-struct proposal {
-    const struct candidate *parent;
-    char op[24];
-    char subject[256];
-    struct str text;
-    struct edits edits; // the whole list from the baseline
-};
-
-// The candidate with exactly this source, or NULL.
-static const struct candidate *same_source(const struct state *s, const char *hex, int64_t not_this)
-{
-    char other[41];
-    for (size_t i = 0; i < s->c.n; i++) {
-        candidate_blob(&s->c.v[i], other);
-        if (memcmp(other, hex, 40) == 0 && s->c.v[i].id != not_this)
-            return &s->c.v[i];
-    }
-    return NULL;
-}
-
-// The edit list of a candidate, from its journal line.
-static void edits_of(struct engine *en, const struct candidate *c, struct edits *out)
-{
-    struct err e = {0};
-    json *line = session_line(en->session, c->at_candidate, &e);
-    if (json_has(line, "edits") && edits_from_json(out, json_get(line, "edits"), &e) < 0)
-        log_line("edits of %lld: %s", (long long)c->id, e.msg);
-    json_free(line);
-}
+#include "evolve/propose.h"
 
 int64_t search_record(struct engine *en, const struct new_candidate *n)
 {
@@ -90,6 +54,21 @@ static json *judged(struct engine *en, int64_t id, const char *text)
     return o;
 }
 
+// Does a model's text live on in it? Rules and crossings of a model's candidate carry what the model wrote.
+static bool from_model(const struct state *s, int64_t id)
+{
+    bool *in = xcalloc((size_t)id + 1, sizeof *in), found = false;
+    in[id] = true;
+    for (int64_t i = id; i > 0 && !found; i--) {
+        const struct candidate *c = &s->c.v[i];
+        found = in[i] && c->model;
+        for (int k = 0; in[i] && k < c->nparents; k++)
+            in[c->parents[k]] = true;
+    }
+    free(in);
+    return found;
+}
+
 void search_judge(struct engine *en, int64_t id, enum work work)
 {
     const struct candidate *c = state_candidate(en->state, id), *base = state_candidate(en->state, 0);
@@ -105,11 +84,13 @@ void search_judge(struct engine *en, int64_t id, enum work work)
     static const char *const ops[] = {
         [WORK_JUDGE] = "judge", [WORK_ANCHOR] = "anchor", [WORK_REMEASURE] = "rejudge"};
     json *o = judged(en, id, text);
-    json_put_str(o, "op", ops[work]);
+    // A copy has the binary of another candidate; "judge" would call it a duplicate.
+    bool clone = work == WORK_JUDGE && str_eq(c->op, "clone");
+    json_put_str(o, "op", ops[clone ? WORK_REMEASURE : work]);
     json_put_str(o, "by",
-                 str_eq(c->proposer, "rules") || str_eq(c->proposer, "tune") ? "rule"
-                 : c->model                                                  ? "model"
-                                                                             : "human");
+                 from_model(en->state, id)      ? "model"
+                 : str_eq(c->proposer, "human") ? "human"
+                                                : "rule");
     json_put(o, work == WORK_ANCHOR ? "baseline" : "incumbent", judged(en, rival->id, other));
     json_put_num(o, "parent_gain_limit", 10);
     json_put_str(o, "until", "race");
@@ -132,9 +113,10 @@ static void scan_and_judge(struct engine *en, int64_t id, const char *text)
     char blob[41];
     const struct candidate *c = state_candidate(en->state, id);
     candidate_blob(c, blob);
-    const struct candidate *twin = same_source(en->state, blob, id);
+    const struct candidate *twin = propose_same_source(en, blob, id);
     prepare(&en->task, en->baseline, text, strlen(text), &p);
-    if (twin && twin->id < id)
+    bool clone = str_eq(c->op, "clone"); // its source is known, and meant to be judged once more
+    if (twin && twin->id < id && !clone)
         verdict_reject(en, id, ST_DUPLICATE, "dedup", "the same source", twin->id);
     else if (p.result == PREPARE_REJECTED)
         verdict_reject(en, id, ST_REJECTED, "scan", str_c(&p.reason), -1);
@@ -143,196 +125,6 @@ static void scan_and_judge(struct engine *en, int64_t id, const char *text)
     else
         search_judge(en, id, WORK_JUDGE);
     prepared_free(&p);
-}
-
-// ---- drawing a move
-
-struct op_group {
-    const char *name;
-    VEC(size_t) moves; // indices
-};
-
-struct space { // what can be done with one parent
-    moves all;
-    struct annots annots;
-    struct op_group groups[OPS_MAX];
-    int n_groups;
-};
-
-static struct op_group *group_of(struct space *sp, const char *name)
-{
-    for (int i = 0; i < sp->n_groups; i++)
-        if (str_eq(sp->groups[i].name, name))
-            return &sp->groups[i];
-    if (sp->n_groups == OPS_MAX)
-        return NULL;
-    sp->groups[sp->n_groups] = (struct op_group){.name = name};
-    return &sp->groups[sp->n_groups++];
-}
-
-static void space_open(struct engine *en, const char *text, struct space *sp)
-{
-    struct moves_env env = {&en->task, en->task.kernel_file};
-    struct err e = {0};
-    err_list errors = {0};
-    *sp = (struct space){0};
-    if (moves_list(&env, text, strlen(text), &sp->all, &e) < 0)
-        log_line("moves: %s", e.msg);
-    annot_read(&sp->annots, text, strlen(text), en->task.kernel_file, &errors);
-    vec_free(&errors);
-    for (size_t i = 0; i < sp->all.n; i++) {
-        struct op_group *g = group_of(sp, sp->all.v[i].op);
-        if (g)
-            vec_push(&g->moves, i);
-    }
-    if (sp->annots.knobs.n)
-        group_of(sp, "tune");
-}
-
-static void space_close(struct space *sp)
-{
-    for (int i = 0; i < sp->n_groups; i++)
-        vec_free(&sp->groups[i].moves);
-    moves_free(&sp->all);
-    annot_free(&sp->annots);
-}
-
-static bool never(void *user, const int *point)
-{
-    (void)user;
-    (void)point;
-    return false;
-}
-
-// A point of the knob space near where the parent stands, as edits.
-static bool draw_knobs(const struct annots *a, struct draw d, uint64_t try, struct proposal *p,
-                       struct edits *out)
-{
-    struct tune_space space = {0};
-    int point[TUNE_KNOBS_MAX];
-    const struct knob *knobs[TUNE_KNOBS_MAX] = {NULL};
-    for (size_t i = 0; i < a->knobs.n && space.n < TUNE_KNOBS_MAX; i++) {
-        const struct knob *k = &a->knobs.v[i];
-        knobs[space.n] = k;
-        space.sizes[space.n] = (int)k->n;
-        for (size_t v = 0; v < k->n; v++)
-            if (str_eq(k->values[v], k->value))
-                space.at[space.n] = (int)v;
-        space.n++;
-    }
-    d.seed ^= hash_mix(try + 1);
-    if (!tune_next(&space, d, never, NULL, point))
-        return false;
-    struct str words = {0};
-    str_add(&words, "tune");
-    for (int k = 0; k < space.n; k++) {
-        if (!knobs[k] || point[k] == space.at[k])
-            continue;
-        json *params = json_object();
-        json_put_str(params, "value", knobs[k]->values[point[k]]);
-        edits_add(out, "knob", knobs[k]->name, params);
-        json_free(params);
-        str_addf(&words, " %s=%s (was %s)", knobs[k]->name, knobs[k]->values[point[k]], knobs[k]->value);
-    }
-    snprintf(p->subject, sizeof p->subject, "%s", str_c(&words));
-    str_free(&words);
-    return true;
-}
-
-// Draws one move and applies it; false where it refuses or gives nothing new.
-static bool try_move(struct engine *en, struct space *sp, const char *text, struct draw d, uint64_t try,
-                     struct proposal *p, struct edits *step)
-{
-    double weight[OPS_MAX];
-    struct moves_env env = {&en->task, en->task.kernel_file};
-    struct err e = {0};
-    for (int i = 0; i < sp->n_groups; i++)
-        weight[i] = population_operator_weight(en->state, sp->groups[i].name);
-    const struct op_group *g = &sp->groups[draw_weighted(d, "operator", try, weight, sp->n_groups)];
-    snprintf(p->op, sizeof p->op, "%s", g->name);
-    if (str_eq(g->name, "tune")) {
-        if (!draw_knobs(&sp->annots, d, try, p, step))
-            return false;
-    } else {
-        const struct move *m = &sp->all.v[g->moves.v[draw_below(d, "move", try, g->moves.n)]];
-        edits_copy(step, &m->edit);
-        snprintf(p->subject, sizeof p->subject, "%s", m->words);
-    }
-    str_clear(&p->text);
-    if (moves_apply(&env, step, text, strlen(text), &p->text, &e) < 0)
-        return false;
-    char blob[41];
-    return lineage_hash(p->text.s, p->text.len, blob, &e) == 0 && !same_source(en->state, blob, -1);
-}
-
-static bool propose(struct engine *en, struct draw d, struct proposal *p)
-{
-    int island = en->task.islands > 1 ? (int)(d.iteration % (uint64_t)en->task.islands) : 0;
-    for (uint64_t round = 0; round < 6; round++) {
-        const struct candidate *forced =
-            en->breed.n && round < 2 ? state_candidate(en->state, en->breed.v[0]) : NULL;
-        p->parent = forced ? forced : population_parent(en->state, island, d, round);
-        char *text = p->parent ? engine_source(en, p->parent->id) : NULL;
-        if (!text)
-            continue;
-        struct space sp;
-        space_open(en, text, &sp);
-        bool found = false;
-        for (uint64_t t = 0; t < TRIES && !found && sp.n_groups; t++) {
-            struct edits step = {0};
-            found = try_move(en, &sp, text, d, round * TRIES + t, p, &step);
-            if (found) {
-                edits_of(en, p->parent, &p->edits);
-                for (size_t i = 0; i < step.v.n; i++)
-                    edits_add(&p->edits, step.v.v[i].rule, step.v.v[i].where, step.v.v[i].params);
-            }
-            edits_free(&step);
-        }
-        space_close(&sp);
-        free(text);
-        if (found)
-            return true;
-    }
-    return false;
-}
-
-// When draws find nothing: every move of every parent in turn, from the youngest, until one is new. So
-// "nothing new" is said only where it is true of the PARENTS_SWEPT youngest parents.
-static bool sweep(struct engine *en, struct proposal *p)
-{
-    struct moves_env env = {&en->task, en->task.kernel_file};
-    int swept = 0;
-    for (size_t i = en->state->c.n; i-- > 0 && swept < PARENTS_SWEPT;) {
-        p->parent = &en->state->c.v[i];
-        char *text = population_parent_ok(p->parent) ? engine_source(en, p->parent->id) : NULL;
-        if (!text)
-            continue;
-        struct space sp;
-        struct err e = {0};
-        bool found = false;
-        char blob[41];
-        swept++;
-        space_open(en, text, &sp);
-        for (size_t k = 0; k < sp.all.n && !found; k++) {
-            const struct move *m = &sp.all.v[k];
-            if (population_operator_weight(en->state, m->op) <= 0)
-                continue;
-            str_clear(&p->text);
-            found = moves_apply(&env, &m->edit, text, strlen(text), &p->text, &e) == 0 &&
-                    lineage_hash(p->text.s, p->text.len, blob, &e) == 0 && !same_source(en->state, blob, -1);
-            if (found) {
-                snprintf(p->op, sizeof p->op, "%s", m->op);
-                snprintf(p->subject, sizeof p->subject, "%s", m->words);
-                edits_of(en, p->parent, &p->edits);
-                edits_copy(&p->edits, &m->edit);
-            }
-        }
-        space_close(&sp);
-        free(text);
-        if (found)
-            return true;
-    }
-    return false;
 }
 
 // A candidate that waits for a verdict: brought by hand, approved by the engineer, or left behind by a crash.
@@ -382,6 +174,16 @@ static bool take_over(struct engine *en)
     return true;
 }
 
+// A parent that the engineer ordered gave its child, or has none to give: the order is done.
+static void bred(struct engine *en, const struct proposal *p, bool found)
+{
+    if (!en->breed.n)
+        return;
+    if (!found || p->parents[0] != en->breed.v[0])
+        log_line("breed: nothing new comes from %lld", (long long)en->breed.v[0]);
+    vec_remove(&en->breed, 0);
+}
+
 void search_next(struct engine *en)
 {
     asking_next(en);
@@ -389,30 +191,40 @@ void search_next(struct engine *en)
         return;
     struct draw d = {en->task.seed, (uint64_t)en->state->iterations};
     struct proposal p = {0};
-    bool rules = asking_share(en, "rules") > 0;
-    if (!rules || (!propose(en, d, &p) && !sweep(en, &p))) {
+    bool rules = asking_share(en, "rules") > 0, found = rules && propose_next(en, d, &p);
+    bred(en, &p, found);
+    if (!found) {
         if (asking_running(en)) { // an answer brings the search back
             snprintf(en->stage, sizeof en->stage, "waiting for models");
+            proposal_free(&p);
             return;
         }
         engine_stop(en, 0,
                     rules ? "nothing new to try: every move from every parent is known"
                           : "nothing new to try: rules are off and no model can be asked");
     } else {
-        json *edits = edits_json(&p.edits);
-        struct new_candidate n = {.parents = {p.parent->id, -1},
-                                  .op = p.op,
-                                  .title = p.subject,
-                                  .text = str_c(&p.text),
-                                  .edits = edits};
-        n.proposer = str_eq(p.op, "tune") || str_eq(p.op, "flags") ? "tune" : "rules";
-        if (en->breed.n && en->breed.v[0] == p.parent->id)
-            vec_remove(&en->breed, 0);
-        int64_t id = search_record(en, &n);
-        json_free(edits);
+        int64_t id = search_propose(en, &p, NULL);
         if (id >= 0)
             scan_and_judge(en, id, str_c(&p.text));
     }
-    str_free(&p.text);
-    edits_free(&p.edits);
+    proposal_free(&p);
+}
+
+int64_t search_propose(struct engine *en, const struct proposal *p, const char *author)
+{
+    // After a merge there is no list: the child is a text of its own, where later lists start.
+    json *edits = p->edits.v.n ? edits_json(&p->edits) : NULL;
+    bool tune = str_eq(p->op, "tune") || str_eq(p->op, "flags");
+    struct new_candidate n = {.parents = {p->parents[0], p->parents[1]},
+                              .op = p->op,
+                              .proposer = tune                     ? "tune"
+                                          : str_eq(p->op, "cross") ? "cross"
+                                                                   : "rules",
+                              .title = p->subject,
+                              .text = str_c(&p->text),
+                              .author = author,
+                              .edits = edits};
+    int64_t id = search_record(en, &n);
+    json_free(edits);
+    return id;
 }

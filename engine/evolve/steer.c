@@ -5,8 +5,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
-#include "evolve/engine_int.h"
-#include "evolve/population.h"
+#include "evolve/steer_int.h"
 
 #include <unistd.h>
 
@@ -33,7 +32,9 @@ const struct steer_verb steer_verbs[] = {
     {"breed", "ID [N]", "it is the next parent, N times", STEER_ID, 0, 1},
     {"weight", "OPERATOR=W", "times its share of the iterations; 0 turns an operator off", STEER_NONE, 1, 1},
     {"remeasure", "ID", "race it again", STEER_ID, 0, 0},
-    {"add", "FILE [PARENT]", "bring in a kernel by hand (a whole file)", STEER_NONE, 1, 2},
+    {"cross", "A B", "judge a child of two: B's edits on A, A's on B, or their texts merged", STEER_ID, 1, 1},
+    {"clone", "ID", "judge a copy as a candidate of its own", STEER_ID, 0, 0},
+    {"add", "FILE [PARENT [SECOND]]", "bring in a kernel by hand (a whole file)", STEER_NONE, 1, 3},
     {"undo", "", "take the last steering action back", STEER_NONE, 0, 0},
 };
 const size_t steer_verbs_n = countof(steer_verbs);
@@ -46,17 +47,7 @@ const struct steer_verb *steer_find(const char *name)
     return NULL;
 }
 
-struct call {
-    const struct steer_verb *verb;
-    const struct candidate *cand; // NULL: none
-    char **words;                 // after the candidate
-    size_t n;
-    json *args; // of the steer line
-    const json *request;
-    struct str reply;
-};
-
-static const struct candidate *cand_of(struct engine *en, const char *word)
+const struct candidate *steer_candidate(struct engine *en, const char *word)
 {
     char *end;
     if (str_eq(word, "champion"))
@@ -153,20 +144,6 @@ static int check_tag(struct engine *en, struct call *c, struct err *e)
     return 0;
 }
 
-static int check_breed(struct engine *en, struct call *c, struct err *e)
-{
-    (void)en;
-    char *end = NULL;
-    long n = c->n ? strtol(c->words[0], &end, 10) : 1;
-    if (n < 1 || n > 1000 || (end && *end))
-        return err_set(e, ERR_USAGE, "", "breed takes a number from 1 to 1000");
-    if (!population_alive(c->cand))
-        return err_set(e, ERR_USAGE, "Only a correct, living candidate can be a parent.", "%lld is %s",
-                       (long long)c->cand->id, status_name(c->cand->status));
-    json_put_int(c->args, "times", n);
-    return 0;
-}
-
 static int check_weight(struct engine *en, struct call *c, struct err *e)
 {
     (void)en;
@@ -190,34 +167,6 @@ static int check_step(struct engine *en, struct call *c, struct err *e)
         return err_set(e, ERR_USAGE, "Pause it first.",
                        "the search is running; step works while it is paused");
     json_put_int(c->args, "times", n);
-    return 0;
-}
-
-static int check_add(struct engine *en, struct call *c, struct err *e)
-{
-    // The text travels in the request: the client may be on another file system or have an unsaved buffer.
-    const char *text = json_str(c->request, "text");
-    const struct candidate *parent = c->n > 1 ? cand_of(en, c->words[1]) : state_champion(en->state);
-    if (!text || !*text)
-        return err_set(e, ERR_USAGE, "", "add needs the text of a kernel file");
-    if (!parent)
-        return err_set(e, ERR_USAGE, "`ksmith ls` shows the numbers.", "%s is not a candidate", c->words[1]);
-    // "seed": from elsewhere; "salvage": a model's answer that an engineer repaired.
-    const char *op = json_str_or(c->request, "op", "edit");
-    if (!str_eq(op, "edit") && !str_eq(op, "seed") && !str_eq(op, "salvage"))
-        return err_set(e, ERR_USAGE, "", "no candidate is brought in by %s", op);
-    struct new_candidate n = {.parents = {parent->id, -1},
-                              .op = op,
-                              .proposer = "human",
-                              .text = text,
-                              .title = json_str_or(c->request, "subject", "Edited by hand"),
-                              .model = json_str(c->request, "model"),
-                              .author = json_str(c->request, "author")};
-    int64_t id = search_record(en, &n);
-    if (id < 0)
-        return err_set(e, ERR_FAIL, "", "the journal cannot be written");
-    c->cand = state_candidate(en->state, id);
-    str_addf(&c->reply, "it is candidate %lld", (long long)id);
     return 0;
 }
 
@@ -250,20 +199,9 @@ static void do_pause(struct engine *en, struct call *c)
         engine_append(en, event_pause(json_str(c->request, "who")), true);
 }
 
-static void do_breed(struct engine *en, struct call *c)
-{
-    for (int64_t i = json_int(c->args, "times", 1); i > 0; i--)
-        vec_push(&en->breed, c->cand->id);
-}
-
 static void do_step(struct engine *en, struct call *c)
 {
     en->steps_left = (int)json_int(c->args, "times", 1);
-}
-
-static void do_remeasure(struct engine *en, struct call *c)
-{
-    vec_push(&en->remeasure, c->cand->id);
 }
 
 static const struct {
@@ -276,15 +214,17 @@ static const struct {
     {"approve", check_quarantine, NULL},
     {"reject", check_quarantine, NULL},
     {"budget", check_budget, NULL},
-    {"breed", check_breed, do_breed},
+    {"breed", steer_check_breed, steer_do_breed},
     {"weight", check_weight, NULL},
     {"step", check_step, do_step},
-    {"add", check_add, NULL},
+    {"add", steer_check_add, NULL},
+    {"cross", steer_check_cross, NULL},
+    {"clone", steer_check_clone, NULL},
     {"undo", check_undo, NULL},
     {"stop", NULL, do_stop},
     {"resume", NULL, do_resume},
     {"pause", NULL, do_pause},
-    {"remeasure", NULL, do_remeasure},
+    {"remeasure", steer_check_remeasure, steer_do_remeasure},
     {"note", check_text, NULL},
     {"hint", check_text, NULL},
     {"tag", check_tag, NULL},
@@ -298,7 +238,7 @@ static int take_cand(struct engine *en, struct call *c, char **words, size_t n, 
     *used = 0;
     if (c->verb->what == STEER_NONE)
         return 0;
-    c->cand = n ? cand_of(en, words[0]) : NULL;
+    c->cand = n ? steer_candidate(en, words[0]) : NULL;
     if (c->cand) {
         *used = 1;
         return 0;
