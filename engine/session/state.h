@@ -16,7 +16,8 @@
 //            ceilings? {}, error? {}
 // floor      floor (A/A floor, a log ratio), fingerprint
 // candidate  id, parents [ids], op, proposer, island, iter, gen, blob, seen? (the population was seen up to
-//            this line), model?, title? (what changed, one line), edits? [..], inspired? [ids], flags?,
+//            this line), model?, title? (what changed, one line), edits? [..] (from the nearest
+//            first-parent ancestor that has none), inspired? [ids], flags?,
 //            seconds? and usd? (what proposing cost), hint?
 // verdict    id, status, stage, reason?, of? (duplicate of), inc? (incumbent raced), gain low high?
 //            (RATIO over inc), faster?, regress?, shapes? SHAPES, cell? [bins], blob? (source that was
