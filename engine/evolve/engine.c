@@ -161,7 +161,7 @@ static const char *budget_reason(struct engine *en, char *buf, size_t n)
 static void engine_ask(struct engine *en)
 {
     char why[160];
-    if (en->phase == PHASE_SEARCH && !budget_reason(en, why, sizeof why))
+    if (en->phase == PHASE_SEARCH && !en->o.judge_only && !budget_reason(en, why, sizeof why))
         asking_next(en);
 }
 
@@ -170,6 +170,12 @@ void engine_next(struct engine *en)
     char why[160];
     if (en->phase != PHASE_SEARCH || en->work != WORK_NONE)
         return;
+    if (en->o
+            .judge_only) { // by the engineer's order, whatever the budget; that the search is paused stays so
+        search_judge_waiting(en);
+        engine_status(en);
+        return;
+    }
     if (en->steps_left == 0 || (en->state->paused && en->steps_left < 0)) {
         en->steps_left = -1;
         snprintf(en->stage, sizeof en->stage, "paused");
@@ -500,14 +506,15 @@ static void finish(struct engine *en)
     engine_status(en);
 }
 
-// Ends a serving engine when nobody has been connected for a second.
+// Ends a serving engine when nobody is connected any more; one that judges goes on to the end of its queue.
 static void on_quiet(void *user)
 {
     struct engine *en = user;
-    if (server_clients(en->server) == 0)
+    loop_after(en->loop, QUIET_MS, on_quiet, en);
+    if (en->o.judge_only)
+        engine_next(en);
+    else if (server_clients(en->server) == 0)
         loop_stop(en->loop);
-    else
-        loop_after(en->loop, QUIET_MS, on_quiet, en);
 }
 
 static void say_ready(const struct engine_options *o, const struct err *e)
@@ -544,9 +551,9 @@ int engine_run(const struct engine_options *o)
     } else {
         say_ready(o, NULL);
         en.tick_timer = loop_after(en.loop, TICK_MS, on_tick, &en);
-        if (o->serve)
+        if (o->serve || o->judge_only)
             loop_after(en.loop, QUIET_MS, on_quiet, &en);
-        else
+        if (!o->serve)
             start_worker(&en);
         if (en.phase < PHASE_STOPPING)
             loop_run(en.loop);

@@ -16,10 +16,11 @@ struct engine_options {
     const char *const *overrides; // --set
     size_t n_overrides;
     const char
-        *replay;  // another session's folder: models' answers come from its recording, no network; or NULL
-    bool trust;   // run candidates of models although this machine has no sandbox
-    bool serve;   // only answer steering of a session that does not search, and end when nobody asks any more
-    int ready_fd; // one byte is written here when the socket listens, or the error's text; -1: none
+        *replay; // another session's folder: models' answers come from its recording, no network; or NULL
+    bool trust;  // run candidates of models although this machine has no sandbox
+    bool serve;  // only answer steering of a session that does not search, and end when nobody asks any more
+    bool judge_only; // judge what waits and what is brought in, propose nothing; end when nobody is connected
+    int ready_fd;    // one byte is written here when the socket listens, or the error's text; -1: none
 };
 
 // Runs the session until its stop rule, its budget or `stop`; the exit status.

@@ -53,6 +53,8 @@ char *engine_source(struct engine *en, int64_t id); // malloc'ed text of a candi
 void engine_next(struct engine *en);                // gives the worker something to do
 // engine_search.c
 void search_next(struct engine *en);
+void search_judge_waiting(
+    struct engine *en); // proposes nothing; stops where nothing waits and nobody listens
 struct new_candidate {
     int64_t parents[2]; // -1: none
     const char *op, *proposer, *title, *text;

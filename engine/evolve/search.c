@@ -184,6 +184,15 @@ static void bred(struct engine *en, const struct proposal *p, bool found)
     vec_remove(&en->breed, 0);
 }
 
+void search_judge_waiting(struct engine *en)
+{
+    if (take_over(en))
+        return;
+    snprintf(en->stage, sizeof en->stage, "nothing waits");
+    if (server_clients(en->server) == 0)
+        engine_stop(en, 0, "what was brought in is judged");
+}
+
 void search_next(struct engine *en)
 {
     asking_next(en);

@@ -384,6 +384,8 @@ json *steer_request(void *user, const json *request)
     if (r < 0)
         json_put_str(reply, "hint", e.hint);
     json_put_int(reply, "status", r == 0 ? 0 : err_status(&e));
+    if (r == 0 && c.cand)
+        json_put_int(reply, "id", c.cand->id);
     if (r == 0)
         loop_after(en->loop, 0, go_on, en);
     str_free(&c.reply);

@@ -77,7 +77,7 @@ def main(tests):
                 print(f"ok {count} - {name}", flush=True)
             except Exception as e:  # noqa: BLE001
                 bad += 1
-                for line in f"{type(e).__name__} {e}".splitlines()[:20]:
+                for line in f"line {e.__traceback__.tb_next.tb_lineno}: {type(e).__name__} {e}".splitlines()[:20]:
                     print(f"# {line[:1500]}")
                 print(f"not ok {count} - {name}", flush=True)
     finally:
