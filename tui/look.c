@@ -4,6 +4,12 @@
 
 #include <stdio.h>
 
+bool look_counts(const struct candidate *c)
+{
+    return (c->status == ST_OK || c->id == 0) && c->speedup.value > 0 &&
+           !(c->flags & (CF_KILLED | CF_QUARANTINED | CF_REJECTED));
+}
+
 struct look look_of(const struct state *st, const struct candidate *c)
 {
     const struct candidate *champion = state_champion(st);
@@ -27,7 +33,7 @@ struct look look_of(const struct state *st, const struct candidate *c)
 void look_speed(const struct state *st, const struct candidate *c, char *out, size_t n)
 {
     double v = c->speedup.value;
-    if (v > 0)
+    if (look_counts(c))
         snprintf(out, n, "%.*fx", v < 10 ? 2 : v < 100 ? 1 : 0, v);
     else
         snprintf(out, n, "%s", show_word(st, c));

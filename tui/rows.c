@@ -1,6 +1,7 @@
 #include "tui/rows.h"
 
 #include "cmd/fields.h"
+#include "tui/look.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,12 @@ struct order {
     bool reverse;
 };
 
+// A speedup that does not count ranks with those that have none.
+static double believed(const struct candidate *c)
+{
+    return look_counts(c) ? c->speedup.value : 0;
+}
+
 static double time_of(const struct candidate *c)
 {
     return c->ntimes ? c->times[0].time_ns : 0;
@@ -79,7 +86,7 @@ static int compare_key(const struct order *o, const struct candidate *a, const s
 {
     switch (o->sort) {
     case SORT_SPEEDUP:
-        return by_number(a->speedup.value, b->speedup.value, true, o->reverse);
+        return by_number(believed(a), believed(b), true, o->reverse);
     case SORT_GAIN:
         return by_number(a->gain.value, b->gain.value, true, o->reverse);
     case SORT_TIME:

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { REMAKE_MS = 1000, MANY = 20000, INDENT_MAX = 8 };
+enum { REMAKE_MS = 1000, MANY = 20000, INDENT_MAX = 6, BAR = 6 };
 
 struct tree {
     struct view view;
@@ -39,7 +39,7 @@ static void remake(struct tree *t)
     t->stale = false;
     t->best = 1;
     for (size_t i = 0; i < m->st->c.n; i++)
-        if (m->st->c.v[i].speedup.value > t->best)
+        if (look_counts(&m->st->c.v[i]) && m->st->c.v[i].speedup.value > t->best)
             t->best = m->st->c.v[i].speedup.value;
 }
 
@@ -101,7 +101,7 @@ static struct columns columns_of(int width, int islands)
     c.speed = at;
     at += 9;
     if (width >= 70)
-        c.bar = at, at += 9;
+        c.bar = at, at += BAR + 1;
     if (width >= 110)
         c.interval = at, at += 16;
     if (width >= 84)
@@ -151,11 +151,11 @@ static void draw_numbers(struct tree *t, struct canvas *c, struct rect r, int li
     char text[64];
     struct look look = look_of(st, x);
     look_speed(st, x, text, sizeof text);
-    bool number = x->speedup.value > 0;
-    canvas_field(c, r, line, k->speed, number ? 8 : 8 + (k->bar ? 9 : 0), number, look.slot, text);
+    bool number = look_counts(x);
+    canvas_field(c, r, line, k->speed, number ? 8 : 8 + (k->bar ? BAR + 1 : 0), number, look.slot, text);
     if (k->bar && number) // a logarithm: from the baseline to the best
-        canvas_bar(c, r, line, k->bar, 8, t->best > 1.001 ? log(fmax(x->speedup.value, 1)) / log(t->best) : 0,
-                   SLOT_BAR);
+        canvas_bar(c, r, line, k->bar, BAR,
+                   t->best > 1.001 ? log(fmax(x->speedup.value, 1)) / log(t->best) : 0, look.slot);
     if (k->interval && number && x->speedup.low > 0) {
         int d = x->speedup.value < 10 ? 2 : 1;
         snprintf(text, sizeof text, "[%.*f, %.*f]", d, x->speedup.low, d, x->speedup.high);
