@@ -103,14 +103,14 @@ static bool rests(const struct engine *en)
 static void on_tick(void *user)
 {
     struct engine *en = user;
+    en->tick_timer = loop_after(en->loop, TICK_MS, on_tick, en);
     if (rests(en)) { // a pause costs no budget, and wakes nobody
         en->ticked = clock_wall();
-    } else {
-        if (en->phase < PHASE_STOPPING && en->phase != PHASE_START)
-            tick(en);
-        engine_status(en);
+        return;
     }
-    en->tick_timer = loop_after(en->loop, TICK_MS, on_tick, en);
+    if (en->phase < PHASE_STOPPING && en->phase != PHASE_START)
+        tick(en);
+    engine_status(en);
     if (en->phase == PHASE_SEARCH && en->work == WORK_NONE)
         engine_next(en);
     else
