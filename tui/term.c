@@ -251,6 +251,9 @@ static struct style style_of(const struct canvas_cell *cell)
     struct style s = T.theme.slots[cell->slot];
     if (cell->under != SLOT_NONE) {
         const struct style *u = &T.theme.slots[cell->under];
+        // A reversed bar in one colour: the row's own would cost a slow line more than they tell.
+        if (u->attrs & ATTR_REVERSE && u->fg == COLOR_DEFAULT)
+            s = (struct style){COLOR_DEFAULT, COLOR_DEFAULT, 0};
         s.bg = u->bg;
         s.attrs |= u->attrs;
         // A background that sets its own foreground (a cursor bar) wins over text that sets none.
