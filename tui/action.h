@@ -65,6 +65,7 @@ enum action {
     ACT_CROSS,
     ACT_EDIT,
     ACT_CLONE,
+    ACT_MOVE,
     ACT_BREED,
     ACT_FOCUS_SUBTREE,
     ACT_HINT,

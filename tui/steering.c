@@ -293,6 +293,23 @@ static void on_tag(struct app *a, const struct candidate *c, int count)
     app_prompt(a, ENTRY_TEXT, NULL, done_tag, "Tag %lld with: ", (long long)c->id);
 }
 
+static void done_move(struct app *a, const char *text)
+{
+    send_words(a, "move", text);
+}
+
+static void on_move(struct app *a, const struct candidate *c, int count)
+{
+    (void)count;
+    if (a->model.st->islands < 2) {
+        app_say(a, SLOT_INFO, "there is one island; `[evolve] islands` of the task makes more");
+        return;
+    }
+    a->subject = c->id;
+    app_prompt(a, ENTRY_TEXT, NULL, done_move, "Move %lld to island (0 to %d): ", (long long)c->id,
+               a->model.st->islands - 1);
+}
+
 static void on_budget(struct app *a, const struct candidate *c, int count)
 {
     (void)c;
@@ -334,26 +351,13 @@ static const struct {
     void (*fn)(struct app *a, const struct candidate *c,
                int count); // NULL: the verb with the candidate's number
 } rows[] = {
-    {ACT_PIN, on_pin},
-    {ACT_KILL, on_kill},
-    {ACT_KILL_TREE, on_kill_tree},
-    {ACT_REVIVE, on_revive},
-    {ACT_CROSS, on_cross},
-    {ACT_EDIT, on_edit},
-    {ACT_CLONE, NULL},
-    {ACT_BREED, on_breed},
-    {ACT_HINT, on_hint},
-    {ACT_FOCUS_SUBTREE, on_focus},
-    {ACT_NOTE, on_note},
-    {ACT_TAG, on_tag},
-    {ACT_REMEASURE, NULL},
-    {ACT_APPROVE, NULL},
-    {ACT_REJECT, NULL},
-    {ACT_BUDGET, on_budget},
-    {ACT_WEIGHT, on_weight},
-    {ACT_PAUSE, on_pause},
-    {ACT_STEP, on_step},
-    {ACT_UNDO, on_undo},
+    {ACT_PIN, on_pin},       {ACT_KILL, on_kill},           {ACT_KILL_TREE, on_kill_tree},
+    {ACT_REVIVE, on_revive}, {ACT_CROSS, on_cross},         {ACT_EDIT, on_edit},
+    {ACT_CLONE, NULL},       {ACT_MOVE, on_move},           {ACT_BREED, on_breed},
+    {ACT_HINT, on_hint},     {ACT_FOCUS_SUBTREE, on_focus}, {ACT_NOTE, on_note},
+    {ACT_TAG, on_tag},       {ACT_REMEASURE, NULL},         {ACT_APPROVE, NULL},
+    {ACT_REJECT, NULL},      {ACT_BUDGET, on_budget},       {ACT_WEIGHT, on_weight},
+    {ACT_PAUSE, on_pause},   {ACT_STEP, on_step},           {ACT_UNDO, on_undo},
 };
 
 bool steering_act(struct app *a, enum action act, int count)

@@ -36,6 +36,8 @@ const struct steer_verb steer_verbs[] = {
     {"clone", "ID", "judge a copy as a candidate of its own", STEER_ID, 0, 0},
     {"add", "FILE [PARENT [SECOND]]", "bring in a kernel by hand (a whole file)", STEER_NONE, 1, 3},
     {"undo", "", "take the last steering action back", STEER_NONE, 0, 0},
+    {"redo", "", "do again what undo took back", STEER_NONE, 0, 0},
+    {"move", "ID ISLAND", "to another island", STEER_ID, 1, 1},
 };
 const size_t steer_verbs_n = countof(steer_verbs);
 
@@ -170,6 +172,57 @@ static int check_step(struct engine *en, struct call *c, struct err *e)
     return 0;
 }
 
+static int check_move(struct engine *en, struct call *c, struct err *e)
+{
+    char *end = NULL;
+    long island = strtol(c->words[0], &end, 10);
+    if (*end || end == c->words[0] || island < 0 || island >= en->state->islands)
+        return err_set(e, ERR_USAGE,
+                       "`[evolve] islands` of the task says how many there are, counted from 0.",
+                       "there is no island %s", c->words[0]);
+    json_put_int(c->args, "island", island);
+    return 0;
+}
+
+static int redo_line(struct engine *en, struct call *c, int64_t line, struct err *e)
+{
+    for (size_t i = 0; i < en->state->steers.n; i++) {
+        const struct steer *l = &en->state->steers.v[i];
+        json *args = l->n == line ? json_parse_own(l->args, strlen(l->args), NULL) : NULL;
+        if (!args)
+            continue;
+        json_free(c->args);
+        c->args = args;
+        json_put_bool(c->args, "redo", true);
+        c->journal = l->cmd;
+        str_addf(&c->reply, "did again: %s %s", l->cmd, l->args);
+        return 0;
+    }
+    return err_set(e, ERR_FAIL, "", "what was undone is not in the history");
+}
+
+// The undo that was not done again yet: each redo answers the youngest undo before it; anything else ends it.
+static int check_redo(struct engine *en, struct call *c, struct err *e)
+{
+    int answered = 0;
+    for (size_t i = en->state->steers.n; i-- > 0;) {
+        const struct steer *l = &en->state->steers.v[i];
+        json *args = json_parse_own(l->args, strlen(l->args), NULL);
+        bool undo = str_eq(l->cmd, "undo"), redo = json_has(args, "redo");
+        int64_t line = json_int(args, "line", -1);
+        json_free(args);
+        if (redo)
+            answered++;
+        else if (undo && answered > 0)
+            answered--;
+        else if (undo)
+            return redo_line(en, c, line, e);
+        else
+            break;
+    }
+    return err_set(e, ERR_USAGE, "", "there is nothing to do again");
+}
+
 static int check_undo(struct engine *en, struct call *c, struct err *e)
 {
     const struct steer *l = state_last_undoable(en->state, NULL);
@@ -221,6 +274,8 @@ static const struct {
     {"cross", steer_check_cross, NULL},
     {"clone", steer_check_clone, NULL},
     {"undo", check_undo, NULL},
+    {"redo", check_redo, NULL},
+    {"move", check_move, NULL},
     {"stop", NULL, do_stop},
     {"resume", NULL, do_resume},
     {"pause", NULL, do_pause},
@@ -294,7 +349,10 @@ static int prepare_call(struct engine *en, struct call *c, char **words, size_t 
 static json *steer_line(const struct call *c)
 {
     bool add = str_eq(c->verb->name, "add");
-    return event_steer(json_str_or(c->request, "who", "unknown"), add ? "edit" : c->verb->name,
+    return event_steer(json_str_or(c->request, "who", "unknown"),
+                       c->journal ? c->journal
+                       : add      ? "edit"
+                                  : c->verb->name,
                        json_copy(c->args));
 }
 

@@ -10,6 +10,7 @@ struct call {
     size_t n;
     json *args; // of the steer line
     const json *request;
+    const char *journal; // what the journal calls it, where that is not the verb's name
     struct str reply;
 };
 
