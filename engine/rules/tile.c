@@ -4,7 +4,7 @@
 // once for each iteration, so what they load is used TI or TJ times (matrix product: 2 to 3x over the best
 // loop order). The original loops stay as the remainder. Nothing of the body is known here but its
 // statements.
-#include "rules/rewrite.h"
+#include "rules/parts.h"
 
 struct nest {
     const struct loop *i, *j;
@@ -224,45 +224,81 @@ static void write_statement(struct writer *w, int depth, const struct node *n)
     str_free(&text);
 }
 
-static void bound_text(const struct rule_source *s, const struct loop *l, bool low, struct str *out)
+// The original loops over what is left: i from `from` while below `below` (NULL: as written), j likewise.
+struct range {
+    const struct loop *l;
+    const char *from, *below;
+};
+
+static void write_rest(struct writer *w, int depth, struct range i, struct range j)
 {
-    (void)s;
-    poly_print(low ? &l->lo_p : &l->hi_p, out);
+    struct range both[] = {i, j};
+    for (int k = 0; k < 2; k++) {
+        const struct loop *l = both[k].l;
+        struct str lo = {0}, hi = {0};
+        poly_print(&l->lo_p, &lo);
+        poly_print(&l->hi_p, &hi);
+        line(w, depth + k, "for (%s %s = %s; %s < %s; %s++)%s", type_of(l), l->var,
+             both[k].from ? both[k].from : lo.s, l->var, both[k].below ? both[k].below : hi.s, l->var,
+             k && j.l->body->kind == N_BLOCK ? " {" : "");
+        str_free(&lo);
+        str_free(&hi);
+    }
+    struct str body = {0};
+    char *indent = xasprintf("%*s", 4 * (depth + 2), "");
+    parts_body(w->s, j.l->body, NULL, &body);
+    rewrite_lines(w->out, indent, str_c(&body));
+    if (j.l->body->kind == N_BLOCK)
+        line(w, depth + 1, "}");
+    free(indent);
+    str_free(&body);
 }
 
-static void write_tile(struct writer *w)
+// "i_0 = lo" and the loop over whole blocks of it.
+static void open_blocks(struct writer *w, int depth, const struct loop *l, const char *at, const char *size)
+{
+    struct str lo = {0}, hi = {0};
+    poly_print(&l->lo_p, &lo);
+    poly_print(&l->hi_p, &hi);
+    line(w, depth, "%s %s = %s;", type_of(l), at, lo.s);
+    line(w, depth, "for (; %s < %s && %s - %s >= %s; %s += %s) {", at, hi.s, hi.s, at, size, at, size);
+    str_free(&lo);
+    str_free(&hi);
+}
+
+static void write_tile(struct writer *w, bool j_outside)
 {
     const struct names *n = w->n;
     const struct loop *i = w->x->i, *j = w->x->j;
-    struct str ilo = {0}, ihi = {0}, jlo = {0}, jhi = {0}, body = {0};
-    bound_text(w->s, i, true, &ilo);
-    bound_text(w->s, i, false, &ihi);
-    bound_text(w->s, j, true, &jlo);
-    bound_text(w->s, j, false, &jhi);
-    node_text(&w->s->t, j->body, &body);
-    line(w, 0, "%s %s = %s;", type_of(i), n->i0, ilo.s);
-    line(w, 0, "for (; %s < %s && %s - %s >= %s; %s += %s) {", n->i0, ihi.s, ihi.s, n->i0, n->ti, n->i0,
-         n->ti);
-    line(w, 1, "%s %s = %s;", type_of(j), n->j0, jlo.s);
-    line(w, 1, "for (; %s < %s && %s - %s >= %s; %s += %s) {", n->j0, jhi.s, jhi.s, n->j0, n->tj, n->j0,
-         n->tj);
-    const struct node *b = j->body;
-    for (const struct node *k = b->kind == N_BLOCK ? b->kids : b; k; k = b->kind == N_BLOCK ? k->next : NULL)
+    char *i_end = xasprintf("%s + %s", n->i0, n->ti), *j_end = xasprintf("%s + %s", n->j0, n->tj);
+    if (j_outside) {
+        open_blocks(w, 0, j, n->j0, n->tj);
+        open_blocks(w, 1, i, n->i0, n->ti);
+    } else {
+        open_blocks(w, 0, i, n->i0, n->ti);
+        open_blocks(w, 1, j, n->j0, n->tj);
+    }
+    for (const struct node *k = parts_first(j->body); k; k = parts_next(j->body, k))
         write_statement(w, 2, k);
     line(w, 1, "}");
-    line(w, 1, "for (%s %s = %s; %s < %s + %s; %s++)", type_of(i), i->var, n->i0, i->var, n->i0, n->ti,
-         i->var);
-    line(w, 2, "for (%s %s = %s; %s < %s; %s++)", type_of(j), j->var, n->j0, j->var, jhi.s, j->var);
-    line(w, 3, "%s", body.s);
-    line(w, 0, "}");
-    line(w, 0, "for (%s %s = %s; %s < %s; %s++)", type_of(i), i->var, n->i0, i->var, ihi.s, i->var);
-    line(w, 1, "for (%s %s = %s; %s < %s; %s++)", type_of(j), j->var, jlo.s, j->var, jhi.s, j->var);
-    line(w, 2, "%s", body.s);
-    str_free(&ilo);
-    str_free(&ihi);
-    str_free(&jlo);
-    str_free(&jhi);
-    str_free(&body);
+    if (j_outside) {
+        write_rest(w, 1, (struct range){i, n->i0, NULL}, (struct range){j, n->j0, j_end});
+        line(w, 0, "}");
+        write_rest(w, 0, (struct range){i, NULL, NULL}, (struct range){j, n->j0, NULL});
+    } else {
+        write_rest(w, 1, (struct range){i, n->i0, i_end}, (struct range){j, n->j0, NULL});
+        line(w, 0, "}");
+        write_rest(w, 0, (struct range){i, n->i0, NULL}, (struct range){j, NULL, NULL});
+    }
+    free(i_end);
+    free(j_end);
+}
+
+// Which of the two loops steps outside the other from block to block. The outer one's data stay in the cache
+// (matrix product: with columns outside a panel of B does).
+static json *choices(const struct nest *x)
+{
+    return parts_choice("outer", (const char *const[]){x->j->var, x->i->var, NULL});
 }
 
 static void sites(const struct rule_source *s, rule_sites *out)
@@ -274,7 +310,7 @@ static void sites(const struct rule_source *s, rule_sites *out)
         if (!node_contains(l->body, N_FOR))
             continue;
         if (find_nest(s, l, &x, why))
-            rewrite_site(s, out, l->stmt, true, NULL, "a block of %s x %s iterations together", l->var,
+            rewrite_site(s, out, l->stmt, true, choices(&x), "a block of %s x %s iterations together", l->var,
                          x.j->var);
         else
             rewrite_site(s, out, l->stmt, false, NULL, "%s", why);
@@ -285,7 +321,6 @@ static void sites(const struct rule_source *s, rule_sites *out)
 static int apply(const struct rule_source *s, const char *where, const json *params, struct str *out,
                  struct err *e)
 {
-    (void)params;
     struct node *stmt = rewrite_find(s, where, e);
     const struct loop *l = stmt ? analysis_loop(&s->a, stmt) : NULL;
     struct nest x = {0};
@@ -302,14 +337,8 @@ static int apply(const struct rule_source *s, const char *where, const json *par
     struct writer w = {.s = s, .x = &x, .n = &n, .out = &code};
     for (size_t k = 0; k < x.locals.n; k++)
         w.subst[k] = (struct subst){x.locals.v[k], n.cells[k]};
-    write_tile(&w);
-    char *indent = rewrite_indent(s, stmt);
-    struct str block = {0};
-    str_addf(&block, "{\n");
-    char *deeper = xasprintf("%s    ", indent);
-    rewrite_lines(&block, deeper, code.s);
-    str_addf(&block, "%s}", indent);
-    rewrite_replace(s, stmt, block.s, &placed);
+    write_tile(&w, str_eq(rewrite_param(params, "outer", x.j->var), x.j->var));
+    parts_place(s, stmt, str_c(&code), &placed);
     static const char *const ti[] = {"1", "2", "3", "4", "6", "8", "12", NULL};
     static const char *const tj[] = {"8", "16", "24", "32", "48", "64", "96", "128", NULL};
     int r = rewrite_add_knob(s, &placed, n.tj, "64", tj, e);
@@ -319,11 +348,8 @@ static int apply(const struct rule_source *s, const char *where, const json *par
         r = rewrite_need_flag(s, &placed, "-fopenmp-simd", e);
     str_addn(out, placed.s, placed.len);
     names_close(&n);
-    free(indent);
-    free(deeper);
     str_free(&code);
     str_free(&placed);
-    str_free(&block);
     vec_free(&x.locals);
     return r;
 }
