@@ -68,7 +68,7 @@ static bool fits(const struct rule_source *s, const struct loop *l, reductions *
             snprintf(why, 240, "it accumulates into memory: scalar replacement has to come first");
             return false;
         }
-        if (!type_of_var(s, r->var)) {
+        if (!type_of_var(s, r->var) || parts_in_macro(s, r->var)) {
             snprintf(why, 240, "%s is no plain local number", r->var);
             return false;
         }
@@ -113,14 +113,17 @@ static void names_open(const struct rule_source *s, const struct loop *l, const 
         vec_push(&n->arrays, array);
         vec_push(&n->subst, (struct subst){reds->v[i].var, xasprintf("%s[%s]", array, n->lane)});
     }
+    struct str at = {0};
+    parts_at(l, n->start, n->lane, &at);
+    vec_push(&n->subst, (struct subst){l->var, str_steal(&at)});
 }
 
 static void names_close(struct names *n)
 {
-    for (size_t i = 0; i < n->arrays.n; i++) {
+    for (size_t i = 0; i < n->arrays.n; i++)
         free(n->arrays.v[i]);
+    for (size_t i = 0; i < n->subst.n; i++)
         free((char *)(uintptr_t)n->subst.v[i].text);
-    }
     vec_free(&n->arrays);
     vec_free(&n->subst);
     free(n->count);
@@ -128,62 +131,33 @@ static void names_close(struct names *n)
     free(n->lane);
 }
 
-static void write_block(const struct rule_source *s, const struct loop *l, const struct names *n, bool simd,
-                        struct str *out)
-{
-    struct str body = {0}, room = {0}, step = {0}, inner = {0}, at = {0};
-    parts_at(l, n->start, n->lane, &at);
-    str_addf(&inner, "const %s %s = %s;\n", parts_counter_type(l), l->var, at.s);
-    for (const struct node *k = parts_first(l->body); k; k = parts_next(l->body, k)) {
-        parts_clone(s, k, n->subst.v, n->subst.n, &inner);
-        str_addc(&inner, '\n');
-    }
-    char *lanes = xasprintf("for (int %s = 0; %s < %s; %s++) ", n->lane, n->lane, n->count, n->lane);
-    if (simd)
-        str_add(&body, "#pragma omp simd\n");
-    else
-        str_addf(&body, "#pragma GCC unroll %d\n", PARTS_UNROLL_MAX);
-    parts_braces(&body, lanes, inner.s);
-    parts_room(s, l, n->start, n->count, &room);
-    parts_advance(l, n->start, n->count, &step);
-    char *head = xasprintf("for (; %s; %s) ", room.s, step.s);
-    parts_braces(out, head, body.s);
-    free(head);
-    free(lanes);
-    str_free(&body);
-    str_free(&room);
-    str_free(&step);
-    str_free(&inner);
-    str_free(&at);
-}
-
 static void write_all(const struct rule_source *s, const struct loop *l, const reductions *reds,
                       const struct names *n, bool simd, struct str *out)
 {
-    struct str lo = {0}, inner = {0};
-    node_text(&s->t, l->lo, &lo);
+    struct str inner = {0}, block = {0};
     for (size_t i = 0; i < reds->n; i++) {
         str_addf(out, "%s %s[%s];\n", type_of_var(s, reds->v[i].var), n->arrays.v[i], n->count);
         str_addf(&inner, "%s = %s;\n", n->subst.v[i].text, neutral(&reds->v[i]));
     }
     char *lanes = xasprintf("for (int %s = 0; %s < %s; %s++) ", n->lane, n->lane, n->count, n->lane);
     parts_braces(out, lanes, inner.s);
-    str_addf(out, "%s %s = %s;\n", parts_counter_type(l), n->start, lo.s);
-    write_block(s, l, n, simd, out);
+    str_clear(&inner);
+    for (const struct node *k = parts_first(l->body); k; k = parts_next(l->body, k)) {
+        parts_clone(s, k, n->subst.v, n->subst.n, &inner);
+        str_addc(&inner, '\n');
+    }
+    parts_lanes(n->lane, n->count, simd, inner.s, &block);
+    parts_block(s, l, n->start, n->count, block.s, out);
     str_clear(&inner);
     for (size_t i = 0; i < reds->n; i++) {
         combine(&reds->v[i], n->subst.v[i].text, &inner);
         str_addc(&inner, '\n');
     }
     parts_braces(out, lanes, inner.s);
-    str_add(out, "#pragma GCC unroll 1\n");
-    parts_rest(s, l, n->start, out);
-    str_add(out, "\n    ");
-    parts_clone(s, l->body, NULL, 0, out);
-    str_addc(out, '\n');
+    parts_rest(s, l, n->start, n->count, out);
     free(lanes);
-    str_free(&lo);
     str_free(&inner);
+    str_free(&block);
 }
 
 static int apply(const struct rule_source *s, const char *where, const json *params, struct str *out,

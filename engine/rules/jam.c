@@ -12,22 +12,24 @@ struct jam {
     const struct loop *l;
     reductions reds;
     const struct node *locals[LOCALS_MAX]; // N_VAR of those that become arrays
-    struct subst subst[LOCALS_MAX];
+    struct subst subst[LOCALS_MAX + 1];    // and of the counter, the last
     char *arrays[LOCALS_MAX];
     size_t n;
     char *count, *start, *u;
     bool simd;
+    bool simd_inside, odd_pragma, reuse, unit;
 };
 
-static bool has_loop(const struct node *n)
+static bool has_loop(const struct rule_source *s, const struct node *n)
 {
-    return node_contains(n, N_FOR);
+    return node_contains(n, N_FOR) && !parts_is_lanes(s, n);
 }
 
 // The statements from n on that can be done together: up to the next one with a loop in it.
-static const struct node *group_end(const struct node *body, const struct node *n)
+static const struct node *group_end(const struct rule_source *s, const struct node *body,
+                                    const struct node *n)
 {
-    while (n && !has_loop(n))
+    while (n && !has_loop(s, n))
         n = parts_next(body, n);
     return n;
 }
@@ -44,9 +46,12 @@ static bool outlives(const struct node *body, const struct node *end, const char
 static bool add_local(struct jam *j, const struct node *v, char why[240])
 {
     const struct var_info *info = analysis_var(&j->s->a, v->name);
-    if (v->type->rank || v->type->ptr > 1 || v->type->is_static || v->type->is_ref || v->type->is_volatile ||
-        !info || info->shadowed || info->address_taken || (v->a && v->a->kind == N_INIT)) {
-        snprintf(why, 240, "%s, which lives across a loop inside, is no plain scalar", v->name);
+    int64_t size;
+    if (v->type->rank > 1 || (v->type->rank && (v->type->ptr || !v->type->dim[0])) || v->type->ptr > 1 ||
+        v->type->is_static || v->type->is_ref || v->type->is_volatile || !info || info->shadowed ||
+        info->address_taken || (v->a && v->a->kind == N_INIT) ||
+        (v->type->rank && !node_const(&j->s->t, v->type->dim[0], &size)) || parts_in_macro(j->s, v->name)) {
+        snprintf(why, 240, "%s, which lives across a loop inside, is no plain scalar or row", v->name);
         return false;
     }
     if (j->n == LOCALS_MAX) {
@@ -98,13 +103,19 @@ static bool level_ok(struct jam *j, const struct node *body, int depth, char why
         return false;
     }
     for (const struct node *n = parts_first(body); n;) {
-        const struct node *end = group_end(body, n);
+        const struct node *end = group_end(j->s, body, n);
         for (; n != end; n = parts_next(body, n))
             for (const struct node *v = n->kind == N_DECL ? n->kids : NULL; v; v = v->next)
                 if (outlives(body, end, v->name) && !add_local(j, v, why))
                     return false;
         if (!n)
             break;
+        if (n->kind == N_BLOCK) {
+            if (!level_ok(j, n, depth + 1, why))
+                return false;
+            n = parts_next(body, n);
+            continue;
+        }
         const struct loop *k = n->kind == N_FOR ? analysis_loop(&j->s->a, n) : NULL;
         if (!k || k->is_while || k->has_break) {
             snprintf(why, 240, "a loop inside is not counted, or stands under a condition");
@@ -117,14 +128,67 @@ static bool level_ok(struct jam *j, const struct node *body, int depth, char why
     return true;
 }
 
+// Pragmas inside stand before loops over blocks, where they stay; clauses name variables that may be arrays.
+static bool check_pragma(void *user, struct node *n)
+{
+    struct jam *j = user;
+    if (n->kind != N_PRAGMA)
+        return true;
+    struct str text = {0};
+    node_text(&j->s->t, n, &text);
+    bool simd = strstr(str_c(&text), "omp simd") != NULL;
+    bool known = (simd && !strchr(text.s, '(')) || strstr(text.s, "GCC unroll");
+    j->simd_inside |= simd;
+    j->odd_pragma |= !known || !n->next || !parts_is_lanes(j->s, n->next);
+    str_free(&text);
+    return true;
+}
+
+// Does a block gain: is something loaded that does not move with the loop (a block loads it once), or, for
+// vector code, does all that moves with it move by one element?
+static void find_gain(struct jam *j)
+{
+    j->reuse = false;
+    j->unit = false;
+    bool all = true;
+    for (size_t i = 0; i < j->s->a.accesses.n; i++) {
+        const struct access *x = &j->s->a.accesses.v[i];
+        struct poly stride;
+        int64_t by;
+        if (!x->loop || !loop_inside(x->loop, j->l))
+            continue;
+        if (!access_stride(x, j->l, &stride)) {
+            all = false;
+        } else if (poly_is_const(&stride, &by) && by == 0) {
+            j->reuse |= x->loop != j->l;
+        } else if (poly_is_const(&stride, &by) && by == 1 && j->l->step == 1) {
+            j->unit = true;
+        } else {
+            all = false;
+        }
+        poly_free(&stride);
+    }
+    j->unit &= all;
+}
+
 static bool fits(struct jam *j, const struct rule_source *s, const struct loop *l, char why[240])
 {
     *j = (struct jam){.s = s, .l = l};
-    if (!parts_blocks_ok(s, l, why))
+    if (!parts_header_ok(s, l, why))
         return false;
+    node_walk(l->body, check_pragma, j);
+    if (j->odd_pragma) {
+        snprintf(why, 240, "there is a pragma inside it");
+        return false;
+    }
     struct answer a = loop_independent(&s->a, l, &j->reds);
     if (a.v != TRI_YES) {
         snprintf(why, 240, "%s", a.why);
+        return false;
+    }
+    find_gain(j);
+    if (!j->reuse && !j->unit) {
+        snprintf(why, 240, "nothing that is loaded would be used twice, and no vector runs along %s", l->var);
         return false;
     }
     return level_ok(j, l->body, 0, why);
@@ -132,21 +196,28 @@ static bool fits(struct jam *j, const struct rule_source *s, const struct loop *
 
 static bool vectors(const struct jam *j)
 {
-    return j->reds.n == 0 && !parts_in_simd(j->s, j->l->stmt) && !j->s->f.is_global;
+    return j->unit && j->reds.n == 0 && !j->simd_inside && !parts_in_simd(j->s, j->l->stmt) &&
+           !j->s->f.is_global;
 }
 
 static void sites(const struct rule_source *s, rule_sites *out)
 {
-    static const char *const ways[] = {"unrolled", "simd", NULL};
-    static const char *const one[] = {"unrolled", NULL};
+    static const char *const ways[] = {"simd", "unrolled", NULL};
+    static const char *const simd[] = {"simd", NULL}, *const unrolled[] = {"unrolled", NULL};
     for (size_t i = 0; i < s->a.loops.n; i++) {
         const struct loop *l = s->a.loops.v[i];
         struct jam j;
         char why[240];
         if (parts_inner_loop(s, l))
             continue;
-        if (fits(&j, s, l, why))
-            rewrite_site(s, out, l->stmt, true, parts_choice("block", vectors(&j) ? ways : one),
+        bool ok = fits(&j, s, l, why);
+        const char *const *choice = !vectors(&j) ? unrolled : j.reuse ? ways : simd;
+        if (ok && !vectors(&j) && !j.reuse) {
+            snprintf(why, sizeof why, "vector code stands inside or around it");
+            ok = false;
+        }
+        if (ok)
+            rewrite_site(s, out, l->stmt, true, parts_choice("block", choice),
                          "several iterations of %s together, inside the loops in it", l->var);
         else
             rewrite_site(s, out, l->stmt, false, NULL, "%s", why);
@@ -165,14 +236,17 @@ static void names_open(struct jam *j)
         j->arrays[i] = parts_name(j->s, j->locals[i]->name, "_u");
         j->subst[i] = (struct subst){j->locals[i]->name, xasprintf("%s[%s]", j->arrays[i], j->u)};
     }
+    struct str at = {0};
+    parts_at(j->l, j->start, j->u, &at);
+    j->subst[j->n] = (struct subst){j->l->var, str_steal(&at)};
 }
 
 static void names_close(struct jam *j)
 {
-    for (size_t i = 0; i < j->n; i++) {
+    for (size_t i = 0; i < j->n; i++)
         free(j->arrays[i]);
+    for (size_t i = 0; i <= j->n; i++)
         free((char *)(uintptr_t)j->subst[i].text);
-    }
     free(j->count);
     free(j->start);
     free(j->u);
@@ -200,7 +274,7 @@ static void write_decl(const struct jam *j, const struct node *decl, struct str 
             ctype_print((struct ast *)(uintptr_t)&j->s->t, v->type, v->name, out);
         if (v->a) {
             str_add(out, " = ");
-            parts_clone(j->s, v->a, j->subst, j->n, out);
+            parts_clone(j->s, v->a, j->subst, j->n + 1, out);
         }
         str_add(out, ";\n");
     }
@@ -217,43 +291,34 @@ static bool any_local(const struct jam *j, const struct node *decl)
 static void write_group(const struct jam *j, const struct node *body, const struct node *from,
                         const struct node *end, struct str *out)
 {
-    struct str inner = {0}, at = {0};
-    bool uses = false;
+    struct str inner = {0};
     for (const struct node *n = from; n != end; n = parts_next(body, n)) {
-        uses |= node_uses(n, j->l->var);
         if (any_local(j, n)) {
             write_decl(j, n, &inner);
         } else if (n->kind != N_EMPTY) {
-            parts_clone(j->s, n, j->subst, j->n, &inner);
+            parts_clone(j->s, n, j->subst, j->n + 1, &inner);
             str_addc(&inner, '\n');
         }
     }
-    if (inner.len) {
-        struct str code = {0};
-        parts_at(j->l, j->start, j->u, &at);
-        if (uses)
-            str_addf(&code, "const %s %s = %s;\n", parts_counter_type(j->l), j->l->var, at.s);
-        str_add(&code, inner.s);
-        if (j->simd)
-            str_add(out, "#pragma omp simd\n");
-        else
-            str_addf(out, "#pragma GCC unroll %d\n", PARTS_UNROLL_MAX);
-        char *head = xasprintf("for (int %s = 0; %s < %s; %s++) ", j->u, j->u, j->count, j->u);
-        parts_braces(out, head, code.s);
-        free(head);
-        str_free(&code);
-    }
+    if (inner.len)
+        parts_lanes(j->u, j->count, j->simd, inner.s, out);
     str_free(&inner);
-    str_free(&at);
 }
 
 static void write_arrays(const struct jam *j, const struct node *decl, struct str *out)
 {
     for (size_t i = 0; i < j->n; i++) {
         const struct ctype *ty = j->locals[i]->type;
-        if (j->locals[i]->up == decl)
-            str_addf(out, "%s%s %s%s[%s];\n", ty->ptr && ty->const_base ? "const " : "", ty->base,
-                     ty->ptr ? "*" : "", j->arrays[i], j->count);
+        if (j->locals[i]->up != decl)
+            continue;
+        str_addf(out, "%s%s %s%s[%s]", ty->ptr && ty->const_base ? "const " : "", ty->base,
+                 ty->ptr ? "*" : "", j->arrays[i], j->count);
+        if (ty->rank) {
+            str_addc(out, '[');
+            node_text(&j->s->t, ty->dim[0], out);
+            str_addc(out, ']');
+        }
+        str_add(out, ";\n");
     }
 }
 
@@ -263,16 +328,18 @@ static void write_level(const struct jam *j, const struct node *body, struct str
         if (n->kind == N_DECL)
             write_arrays(j, n, out);
     for (const struct node *n = parts_first(body); n;) {
-        const struct node *end = group_end(body, n);
+        const struct node *end = group_end(j->s, body, n);
         write_group(j, body, n, end, out);
         if (!end)
             break;
         struct str head = {0}, inner = {0};
         const struct loop *k = analysis_loop(&j->s->a, end);
-        parts_header(j->s, k, &head);
-        str_addc(&head, ' ');
-        write_level(j, k->body, &inner);
-        parts_braces(out, head.s, str_c(&inner));
+        if (k) {
+            parts_header(j->s, k, &head);
+            str_addc(&head, ' ');
+        }
+        write_level(j, k ? k->body : end, &inner);
+        parts_braces(out, str_c(&head), str_c(&inner));
         str_free(&head);
         str_free(&inner);
         n = parts_next(body, end);
@@ -281,30 +348,18 @@ static void write_level(const struct jam *j, const struct node *body, struct str
 
 static void write_all(const struct jam *j, struct str *out)
 {
-    struct str lo = {0}, block = {0}, room = {0}, step = {0};
-    node_text(&j->s->t, j->l->lo, &lo);
+    struct str block = {0};
     write_level(j, j->l->body, &block);
-    parts_room(j->s, j->l, j->start, j->count, &room);
-    parts_advance(j->l, j->start, j->count, &step);
-    char *head = xasprintf("for (; %s; %s) ", room.s, step.s);
-    str_addf(out, "%s %s = %s;\n", parts_counter_type(j->l), j->start, lo.s);
-    parts_braces(out, head, str_c(&block));
-    parts_rest(j->s, j->l, j->start, out);
-    str_add(out, "\n    ");
-    parts_clone(j->s, j->l->body, NULL, 0, out);
-    str_addc(out, '\n');
-    free(head);
-    str_free(&lo);
+    parts_block(j->s, j->l, j->start, j->count, str_c(&block), out);
+    parts_rest(j->s, j->l, j->start, j->count, out);
     str_free(&block);
-    str_free(&room);
-    str_free(&step);
 }
 
 static int apply(const struct rule_source *s, const char *where, const json *params, struct str *out,
                  struct err *e)
 {
     static const char *const few[] = {"2", "3", "4", "6", "8", NULL};
-    static const char *const many[] = {"8", "16", "32", "64", NULL};
+    static const char *const many[] = {"4", "8", "16", "32", "64", NULL};
     const struct loop *l = parts_loop(s, "jam", where, e);
     struct jam j;
     char why[240] = "there is no loop inside it: see unroll";
@@ -313,7 +368,7 @@ static int apply(const struct rule_source *s, const char *where, const json *par
     if (parts_inner_loop(s, l))
         return err_set(e, ERR_FAIL, "", "jam: %s", why);
     bool ok = fits(&j, s, l, why);
-    j.simd = str_eq(rewrite_param(params, "block", "unrolled"), "simd");
+    j.simd = ok && str_eq(rewrite_param(params, "block", vectors(&j) ? "simd" : "unrolled"), "simd");
     if (ok && j.simd && !vectors(&j)) {
         snprintf(why, sizeof why, "its iterations add into one place, or vector code stands around it");
         ok = false;
@@ -326,7 +381,7 @@ static int apply(const struct rule_source *s, const char *where, const json *par
     names_open(&j);
     write_all(&j, &code);
     parts_place(s, l->stmt, code.s, out);
-    int r = rewrite_add_knob(s, out, j.count, j.simd ? "16" : "4", j.simd ? many : few, e);
+    int r = rewrite_add_knob(s, out, j.count, j.simd ? "8" : "4", j.simd ? many : few, e);
     if (r == 0 && j.simd)
         r = rewrite_need_flag(s, out, "-fopenmp-simd", e);
     names_close(&j);

@@ -1,5 +1,7 @@
 #include "rules/parts.h"
 
+#include <ctype.h>
+
 const struct node *parts_first(const struct node *body)
 {
     return body->kind == N_BLOCK ? body->kids : body;
@@ -53,50 +55,186 @@ void parts_runs(const struct rule_source *s, const struct loop *l, struct str *o
     str_free(&lo);
 }
 
-void parts_room(const struct rule_source *s, const struct loop *l, const char *at, const char *count,
-                struct str *out)
+void parts_at(const struct loop *l, const char *start, const char *u, struct str *out)
 {
-    struct str hi = {0};
-    parts_operand(s, l->hi_node, &hi);
-    str_addf(out, "%s %s %s && %s - %s ", at, l->inclusive ? "<=" : "<", hi.s, hi.s, at);
-    // The last of the block is at + (count - 1) * step: below hi, or hi itself where the bound is included.
+    if (l->step == 1)
+        str_addf(out, "%s + %s", start, u);
+    else
+        str_addf(out, "%s + %s * %lld", start, u, (long long)l->step);
+}
+
+static bool is_signed(const char *type)
+{
+    static const char *const names[] = {"int",     "long",    "long long", "ptrdiff_t",
+                                        "ssize_t", "int32_t", "int64_t"};
+    for (size_t i = 0; type && i < countof(names); i++)
+        if (str_eq(type, names[i]))
+            return true;
+    return false;
+}
+
+// Can hi - count be formed without wrapping around?
+static bool counted(const struct rule_source *s, const struct loop *l)
+{
+    return l->step == 1 && is_signed(l->type->base) && is_signed(parts_type(s, l->hi_node)) &&
+           is_signed(parts_type(s, l->lo));
+}
+
+// "i_0 < n && n - i_0 >= U": a whole block is left from start on. The last iteration of it is start + (count
+// - 1) * step: below hi, or hi itself where the bound is included.
+static void room(const struct loop *l, const char *start, const char *count, const char *hi, struct str *out)
+{
+    str_addf(out, "%s %s %s && %s - %s ", start, l->inclusive ? "<=" : "<", hi, hi, start);
     if (l->step == 1)
         str_addf(out, ">= %s%s", count, l->inclusive ? " - 1" : "");
     else
         str_addf(out, "%s (%s - 1) * %lld", l->inclusive ? ">=" : ">", count, (long long)l->step);
+}
+
+void parts_block(const struct rule_source *s, const struct loop *l, const char *start, const char *count,
+                 const char *code, struct str *out)
+{
+    struct str lo = {0}, hi = {0}, head = {0};
+    const char *type = parts_counter_type(l);
+    node_text(&s->t, l->lo, &lo);
+    parts_operand(s, l->hi_node, &hi);
+    if (counted(s, l)) {
+        str_addf(&head, "for (%s %s = %s; %s %s %s - (%s - 1); %s += %s) ", type, start, lo.s, start,
+                 l->inclusive ? "<=" : "<", hi.s, count, start, count);
+    } else {
+        str_addf(out, "%s %s = %s;\n", type, start, lo.s);
+        str_add(&head, "for (; ");
+        room(l, start, count, hi.s, &head);
+        if (l->step == 1)
+            str_addf(&head, "; %s += %s) ", start, count);
+        else
+            str_addf(&head, "; %s += %s * %lld) ", start, count, (long long)l->step);
+    }
+    parts_braces(out, head.s, code);
+    str_free(&lo);
     str_free(&hi);
+    str_free(&head);
 }
 
-void parts_at(const struct loop *l, const char *at, const char *u, struct str *out)
+void parts_rest(const struct rule_source *s, const struct loop *l, const char *start, const char *count,
+                struct str *out)
 {
-    if (l->step == 1)
-        str_addf(out, "%s + %s", at, u);
+    struct str lo = {0}, hi = {0}, head = {0}, body = {0};
+    parts_operand(s, l->lo, &lo);
+    parts_operand(s, l->hi_node, &hi);
+    str_addf(&head, "for (%s%s%s = ", l->declared_inside ? parts_counter_type(l) : "",
+             l->declared_inside ? " " : "", l->var);
+    if (!counted(s, l))
+        str_add(&head, start);
+    else if (str_eq(lo.s, "0") && !l->inclusive)
+        str_addf(&head, "%s / %s * %s", hi.s, count, count);
     else
-        str_addf(out, "%s + %s * %lld", at, u, (long long)l->step);
+        str_addf(&head, "%s + (%s - %s%s) / %s * %s", lo.s, hi.s, lo.s, l->inclusive ? " + 1" : "", count,
+                 count);
+    str_add(&head, "; ");
+    node_text(&s->t, l->cond, &head);
+    str_add(&head, "; ");
+    node_text(&s->t, l->inc, &head);
+    str_add(&head, ") ");
+    parts_body(s, l->body, NULL, &body);
+    parts_braces(out, head.s, str_c(&body));
+    str_free(&lo);
+    str_free(&hi);
+    str_free(&head);
+    str_free(&body);
 }
 
-void parts_advance(const struct loop *l, const char *at, const char *count, struct str *out)
+void parts_lanes(const char *u, const char *count, bool simd, const char *code, struct str *out)
 {
-    if (l->step == 1)
-        str_addf(out, "%s += %s", at, count);
+    if (simd)
+        str_add(out, "#pragma omp simd\n");
     else
-        str_addf(out, "%s += %s * %lld", at, count, (long long)l->step);
+        str_addf(out, "#pragma GCC unroll %d\n", PARTS_UNROLL_MAX);
+    char *head = xasprintf("for (int %s = 0; %s < %s; %s++) ", u, u, count, u);
+    parts_braces(out, head, code);
+    free(head);
 }
 
-void parts_rest(const struct rule_source *s, const struct loop *l, const char *from, struct str *out)
+// ---- loops that rules made
+
+static bool is_knob(const struct rule_source *s, const char *name)
 {
-    str_add(out, "for (");
-    if (l->declared_inside)
-        str_addf(out, "%s ", parts_counter_type(l));
-    str_addf(out, "%s = %s; ", l->var, from);
-    node_text(&s->t, l->cond, out);
-    str_add(out, "; ");
-    node_text(&s->t, l->inc, out);
-    str_add(out, ")");
+    const struct macro *m = ast_macro(&s->t, name);
+    if (!m || m->function)
+        return false;
+    const char *at = s->text + s->ts.t.v[m->token].at;
+    char *line = xstrndup(at, strcspn(at, "\n"));
+    bool knob = strstr(line, "knob:") != NULL;
+    free(line);
+    return knob;
 }
 
-bool parts_blocks_ok(const struct rule_source *s, const struct loop *l, char why[240])
+struct knob_search {
+    const struct rule_source *s;
+    bool found;
+};
+
+static bool search_knob(void *user, struct node *n)
 {
+    struct knob_search *k = user;
+    k->found |= n->kind == N_IDENT && is_knob(k->s, n->name);
+    return !k->found;
+}
+
+static bool names_knob(const struct rule_source *s, const struct node *n)
+{
+    struct knob_search k = {s, false};
+    if (n)
+        node_walk((struct node *)(uintptr_t)n, search_knob, &k);
+    return k.found;
+}
+
+// Does it begin where an earlier loop over blocks ended?
+static bool is_rest(const struct rule_source *s, const struct loop *l)
+{
+    if (!l->lo || names_knob(s, l->lo))
+        return l->lo != NULL;
+    for (size_t i = 0; i < s->a.scalars.n && l->lo->kind == N_IDENT; i++) {
+        const struct scalar_use *u = &s->a.scalars.v[i];
+        if (str_eq(u->name, l->lo->name) && u->kind == ACC_UPDATE && u->stmt && u->stmt->kind == N_FOR)
+            return true; // it steps in a for loop's header
+    }
+    return false;
+}
+
+bool parts_made(const struct rule_source *s, const struct loop *l, char why[240])
+{
+    bool made = names_knob(s, l->hi_node) || names_knob(s, l->inc);
+    if (made)
+        snprintf(why, 240, "an earlier rewrite made this loop");
+    for (const struct loop *up = l; up && !made; up = up->outer)
+        if ((made = is_rest(s, up)))
+            snprintf(why, 240, "this is what an earlier rewrite left over");
+    return made;
+}
+
+bool parts_in_macro(const struct rule_source *s, const char *name)
+{
+    for (size_t i = 0; i < s->t.macros.n; i++) {
+        const char *body = s->t.macros.v[i].body;
+        size_t n = strlen(name);
+        for (const char *at = body; at && (at = strstr(at, name)); at += n) {
+            bool left = at == body || !(isalnum((unsigned char)at[-1]) || at[-1] == '_');
+            if (left && !isalnum((unsigned char)at[n]) && at[n] != '_')
+                return true;
+        }
+    }
+    return false;
+}
+
+bool parts_header_ok(const struct rule_source *s, const struct loop *l, char why[240])
+{
+    if (parts_made(s, l, why))
+        return false;
+    if (parts_in_macro(s, l->var)) {
+        snprintf(why, 240, "a macro may use %s", l->var);
+        return false;
+    }
     if (l->is_while || l->has_break || !l->lo || l->step < 1) {
         snprintf(why, 240, "it is no for loop that counts upwards to its end");
         return false;
@@ -105,11 +243,30 @@ bool parts_blocks_ok(const struct rule_source *s, const struct loop *l, char why
         snprintf(why, 240, "the type of %s is not a plain integer", l->var);
         return false;
     }
-    if (rewrite_has_pragma(s, l->stmt) || node_contains(l->body, N_PRAGMA)) {
+    if (rewrite_has_pragma(s, l->stmt)) {
         snprintf(why, 240, "it has a pragma already");
         return false;
     }
     return true;
+}
+
+bool parts_blocks_ok(const struct rule_source *s, const struct loop *l, char why[240])
+{
+    if (!parts_header_ok(s, l, why))
+        return false;
+    if (node_contains(l->body, N_PRAGMA)) {
+        snprintf(why, 240, "there is a pragma inside it");
+        return false;
+    }
+    return true;
+}
+
+bool parts_is_lanes(const struct rule_source *s, const struct node *stmt)
+{
+    const struct loop *l = stmt->kind == N_FOR ? analysis_loop(&s->a, stmt) : NULL;
+    int64_t lo, hi;
+    return l && l->step == 1 && parts_inner_loop(s, l) && names_knob(s, l->hi_node) &&
+           node_const(&s->t, l->lo, &lo) && lo == 0 && node_const(&s->t, l->hi_node, &hi);
 }
 
 struct start_check {

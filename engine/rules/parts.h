@@ -14,26 +14,38 @@ bool parts_inner_loop(const struct rule_source *s, const struct loop *l); // no 
 void parts_header(const struct rule_source *s, const struct loop *l, struct str *out);
 // The counter's type, "int"; NULL where it is not known or not plain.
 const char *parts_counter_type(const struct loop *l);
-// "i_0 < n && n - i_0 >= U": a whole block of `count` iterations is left from `at` on.
-void parts_room(const struct rule_source *s, const struct loop *l, const char *at, const char *count,
+// Blocks of `count` iterations: a loop over `start`, the first iteration of each block, around code (lines).
+// It is a counted loop again, where the counter and its bound are signed, so that other rules understand it.
+void parts_block(const struct rule_source *s, const struct loop *l, const char *start, const char *count,
+                 const char *code, struct str *out);
+// What is left after whole blocks: the loop's header with another first value, and its body. The original
+// counter is used, so that it ends where it did.
+void parts_rest(const struct rule_source *s, const struct loop *l, const char *start, const char *count,
                 struct str *out);
 // "i_0 + u" or "i_0 + 2 * u": the counter of iteration u of the block that begins at i_0.
-void parts_at(const struct loop *l, const char *at, const char *u, struct str *out);
-// "i_0 += U" or "i_0 += U * 2".
-void parts_advance(const struct loop *l, const char *at, const char *count, struct str *out);
-// The loop's header with another first value: what is left after whole blocks. The original counter is used,
-// so that it ends where it did.
-void parts_rest(const struct rule_source *s, const struct loop *l, const char *from, struct str *out);
+void parts_at(const struct loop *l, const char *start, const char *u, struct str *out);
+// "for (int u = 0; u < U; u++) { code }" after a pragma that unrolls it or makes it vector code.
+void parts_lanes(const char *u, const char *count, bool simd, const char *code, struct str *out);
+// Is it, or does it stand in, what an earlier rewrite left over: the rest after whole blocks, or a loop over
+// a block? Nothing is to be gained there; why says so.
+bool parts_made(const struct rule_source *s, const struct loop *l, char why[240]);
 // "lo < hi": the condition of the first iteration.
 void parts_runs(const struct rule_source *s, const struct loop *l, struct str *out);
 // An expression as an operand of anything: in parentheses unless it is one name, number, call or place.
 void parts_operand(const struct rule_source *s, const struct node *n, struct str *out);
-// Can blocks of iterations be made of it: a for loop without a pragma, whose counter has a plain type?
+// Can blocks of iterations be made of it: a for loop of the kernel's own, without a pragma, whose counter has
+// a plain type?
 bool parts_blocks_ok(const struct rule_source *s, const struct loop *l, char why[240]);
+bool parts_header_ok(const struct rule_source *s, const struct loop *l, char why[240]); // whatever is inside
+// A loop over the iterations of a block, made by an earlier rewrite, with no loop in it.
+bool parts_is_lanes(const struct rule_source *s, const struct node *stmt);
 // Has the first value of the counter one value, before the loop and after it?
 bool parts_start_fixed(const struct rule_source *s, const struct loop *l);
 // Does the statement stand in (or directly after) "#pragma omp simd"? No such pragma may stand below another.
 bool parts_in_simd(const struct rule_source *s, const struct node *stmt);
+
+// Does a macro of the file name it? Then replacing the name in the text does not replace all.
+bool parts_in_macro(const struct rule_source *s, const char *name);
 
 // A statement or expression with names replaced (see ast_clone), its lines moved to column 0.
 void parts_clone(const struct rule_source *s, const struct node *n, const struct subst *subst, size_t ns,

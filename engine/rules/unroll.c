@@ -1,5 +1,6 @@
 // Rule unroll: blocks of several iterations of an innermost loop, in their order, with what is left after
-// whole blocks in a loop of its own. Nothing is reordered, so any counted loop will do.
+// whole blocks in a loop of its own. Nothing is reordered, so any counted loop will do; it is offered where
+// iterations depend on each other, since the compiler makes vector code of the others.
 #include "rules/parts.h"
 
 static bool fits(const struct rule_source *s, const struct loop *l, char why[240])
@@ -7,11 +8,16 @@ static bool fits(const struct rule_source *s, const struct loop *l, char why[240
     if (!parts_blocks_ok(s, l, why))
         return false;
     int64_t trip;
-    if (loop_trip_const(&s->a, l, &trip) && trip <= 8) {
+    if (loop_trip_const(&s->a, l, &trip) && trip <= 16) {
         snprintf(why, 240, "the compiler unrolls %lld iterations by itself", (long long)trip);
         return false;
     }
-    return true;
+    reductions reds = {0};
+    bool apart = loop_independent(&s->a, l, &reds).v == TRI_YES;
+    vec_free(&reds);
+    if (apart)
+        snprintf(why, 240, "its iterations are independent: vector code and accumulators gain more");
+    return !apart;
 }
 
 static void sites(const struct rule_source *s, rule_sites *out)
@@ -31,31 +37,18 @@ static void sites(const struct rule_source *s, rule_sites *out)
 static void write_code(const struct rule_source *s, const struct loop *l, const char *count,
                        const char *start, const char *u, struct str *out)
 {
-    struct str lo = {0}, inner = {0}, block = {0}, room = {0}, step = {0}, at = {0};
-    node_text(&s->t, l->lo, &lo);
+    struct str inner = {0}, block = {0}, at = {0};
     parts_at(l, start, u, &at);
-    str_addf(&inner, "const %s %s = %s;\n", parts_counter_type(l), l->var, at.s);
-    parts_body(s, l->body, NULL, &inner);
-    str_addf(&block, "#pragma GCC unroll %d\n", PARTS_UNROLL_MAX);
-    char *lanes = xasprintf("for (int %s = 0; %s < %s; %s++) ", u, u, count, u);
-    parts_braces(&block, lanes, inner.s);
-    parts_room(s, l, start, count, &room);
-    parts_advance(l, start, count, &step);
-    char *head = xasprintf("for (; %s; %s) ", room.s, step.s);
-    str_addf(out, "%s %s = %s;\n", parts_counter_type(l), start, lo.s);
-    parts_braces(out, head, block.s);
-    str_add(out, "#pragma GCC unroll 1\n");
-    parts_rest(s, l, start, out);
-    str_add(out, "\n    ");
-    parts_clone(s, l->body, NULL, 0, out);
-    str_addc(out, '\n');
-    free(lanes);
-    free(head);
-    str_free(&lo);
+    struct subst counter = {l->var, at.s};
+    for (const struct node *k = parts_first(l->body); k; k = parts_next(l->body, k)) {
+        parts_clone(s, k, &counter, 1, &inner);
+        str_addc(&inner, '\n');
+    }
+    parts_lanes(u, count, false, inner.s, &block);
+    parts_block(s, l, start, count, block.s, out);
+    parts_rest(s, l, start, count, out);
     str_free(&inner);
     str_free(&block);
-    str_free(&room);
-    str_free(&step);
     str_free(&at);
 }
 

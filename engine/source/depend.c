@@ -41,6 +41,48 @@ static const struct loop *inner_of(const struct access *x, const struct loop *l,
     return NULL;
 }
 
+// "H / N * N" where H is the loop's own bound: the rest after whole blocks of N. Where H is negative it is
+// not below H, so the loop does not run: while it runs its counter is not negative.
+static bool is_rest_of(const struct analysis *a, const struct node *n, const struct node *h)
+{
+    int64_t c;
+    return n->kind == N_BINARY && n->op == OP_MUL && n->a->kind == N_BINARY && n->a->op == OP_DIV &&
+           node_same(n->a->b, n->b) && node_const(a->t, n->b, &c) && c > 0 && node_same(n->a->a, h);
+}
+
+// The least value of the counter that is known, where it is not negative.
+static bool least_value(const struct analysis *a, const struct loop *k, int64_t *lo)
+{
+    const struct node *n = k->lo;
+    if (poly_is_const(&k->lo_p, lo))
+        return *lo >= 0;
+    *lo = 0;
+    if (!n || k->inclusive)
+        return false;
+    if (is_rest_of(a, n, k->hi_node))
+        return true;
+    // "L + (H - L) / N * N": the same counted from L.
+    if (n->kind != N_BINARY || n->op != OP_ADD || !node_const(a->t, n->a, lo) || n->b->kind != N_BINARY ||
+        n->b->op != OP_MUL || n->b->a->kind != N_BINARY)
+        return false;
+    const struct node *diff = n->b->a->a;
+    return *lo >= 0 && diff->kind == N_BINARY && diff->op == OP_SUB && node_same(diff->a, k->hi_node) &&
+           node_same(diff->b, n->a) && is_rest_of(a, n->b, diff);
+}
+
+// Is the bound NAME, or NAME less a constant? Then NAME is positive where the loop runs.
+static bool bounded_by(const struct poly *hi, const char *name)
+{
+    struct poly stride, rest;
+    int64_t by, more;
+    bool ok = !hi->bad && poly_split(hi, name, &stride, &rest);
+    if (ok)
+        ok = poly_is_const(&stride, &by) && by == 1 && poly_is_const(&rest, &more) && more <= 0;
+    poly_free(&stride);
+    poly_free(&rest);
+    return ok;
+}
+
 // Is the name at least 1 wherever x is reached? A bound of a loop around x that counts up from 0 is.
 static bool is_positive(const struct analysis *a, const struct access *x, const char *name)
 {
@@ -49,9 +91,7 @@ static bool is_positive(const struct analysis *a, const struct access *x, const 
             return true;
     for (const struct loop *k = x->loop; k; k = k->outer) {
         int64_t lo;
-        const struct poly *hi = &k->hi_p;
-        if (poly_is_const(&k->lo_p, &lo) && lo >= 0 && !hi->bad && hi->t.n == 1 && hi->t.v[0].n == 1 &&
-            hi->t.v[0].coef == 1 && str_eq(hi->t.v[0].atom[0], name))
+        if (least_value(a, k, &lo) && bounded_by(&k->hi_p, name))
             return true;
     }
     return false;
@@ -68,17 +108,24 @@ static bool never_zero(const struct analysis *a, const struct access *x, const s
     return true;
 }
 
-// range >= coef*(values of k): lo is a constant >= 0 and range - coef*hi is a constant >= 0.
+// range >= coef*(values of k, and a step more): lo is a constant >= 0 and range - coef*(hi - 1 + step) is a
+// constant >= 0. What is left over the counters inside k may then take a step of k.
 static bool fits_in(const struct analysis *a, const struct access *x, const struct loop *k,
                     const struct poly *coef, const struct poly *range)
 {
     int64_t lo, room;
     struct poly reach, left;
-    if (!poly_is_const(&k->lo_p, &lo) || lo < 0 || k->hi_p.bad || !never_zero(a, x, coef) ||
+    if (!least_value(a, k, &lo) || k->hi_p.bad || k->step < 1 || !never_zero(a, x, coef) ||
         coef->t.v[0].coef < 0)
         return false;
+    struct poly top, more;
+    poly_copy(&top, &k->hi_p);
+    poly_const(&more, k->step - 1);
+    poly_add(&top, &more, 1);
     poly_copy(&reach, coef);
-    poly_mul(&reach, &k->hi_p);
+    poly_mul(&reach, &top);
+    poly_free(&top);
+    poly_free(&more);
     poly_copy(&left, range);
     poly_add(&left, &reach, -1);
     bool ok = poly_is_const(&left, &room) && room >= 0;
@@ -117,8 +164,12 @@ static bool rest_within(const struct analysis *a, const struct access *x, const 
         }
         poly_free(rest);
         poly_copy(rest, &less);
+        struct poly step;
         poly_free(range);
         poly_copy(range, &coef);
+        poly_const(&step, k->step);
+        poly_mul(range, &step);
+        poly_free(&step);
         poly_free(&coef);
         poly_free(&less);
     }
@@ -162,11 +213,11 @@ struct answer access_overlap(const struct analysis *a, const struct access *x, c
         poly_add(&diff, &ry, -1);
         poly_copy(&range, &sx);
         poly_copy(&range_y, &sy);
-        bool same = diff.t.n == 0 && !diff.bad;
+        bool same = diff.t.n == 0 && !diff.bad; // rx and ry shrink to what does not vary inside l
         // With a step over 1 the distance between two iterations is larger: one step is enough.
         // Both are looked at: loops of the same counter may have other bounds.
-        if (same && rest_within(a, x, l, &rx, &range) && never_zero(a, x, &range) &&
-            rest_within(a, y, l, &ry, &range_y) && never_zero(a, y, &range_y))
+        if (rest_within(a, x, l, &rx, &range) && never_zero(a, x, &range) &&
+            rest_within(a, y, l, &ry, &range_y) && never_zero(a, y, &range_y) && poly_equal(&rx, &ry))
             r = analysis_answer(TRI_NO, "each iteration of %s has its own part of %s", l->var, x->base);
         else if (!same)
             r = analysis_answer(TRI_UNKNOWN, "%s is read and written at different places", x->base);

@@ -85,21 +85,24 @@ static const struct {
      "y[i] = "
      "expf(x[i]);"},
     {"unroll", 1, NULL, "for (int i = 0; i < n; i++) { if (x[i] > 0) y[i] = y[i - 1] + 1; }"},
-    {"unroll", 1, NULL, "int i; for (i = 2; i <= n; i += 5) y[i] = x[i]; z[0] = i;"},
-    {"unroll", 0, "by itself", "for (int i = 0; i < 8; i++) y[i] = x[i];"},
-    {"jam", 2, NULL, "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) y[i * m + j] = x[i] + x[j];"},
-    {"jam", 2, NULL,
+    {"unroll", 1, NULL, "int i; for (i = 2; i <= n; i += 5) y[i] = y[i - 1] + 1; z[0] = i;"},
+    {"unroll", 1, NULL, "for (size_t i = 1; i < (size_t)n; i++) y[i] = y[i - 1] + 1;"},
+    {"unroll", 0, "independent", "for (int i = 0; i < n; i++) y[i] = x[i];"},
+    {"unroll", 0, "by itself", "for (int i = 1; i < 8; i++) y[i] = y[i - 1];"},
+    {"jam", 1, NULL, "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) y[i * m + j] = x[i] + x[j];"},
+    {"jam", 1, NULL,
      "for (int i = 0; i < n; i++) {\n        const float *row = x + i * m;\n        float s = 0, t = i;\n"
      "        for (int j = 0; j < m; j++) {\n            float a = row[j];\n            s += a * x[j];\n     "
      "   }\n"
      "        y[i] = s + t;\n    }"},
-    {"jam", 4, NULL,
+    {"jam", 1, "used twice",
      "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) { float s = 0; for (int c = 0; c < 3; c++) for "
      "(int d "
      "= 0; d < 2; d++)\n      s += x[(i + c) * 32 + j + d]; y[i * m + j] = s; }"},
     {"jam", 1, NULL, "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) y[j] += x[i] * x[j];"},
     {"jam", 1, NULL,
-     "float s = 0; for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) s += x[i * m + j]; y[0] = s;"},
+     "float s = 0; for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) s += x[i * m + j] * x[j]; y[0] = "
+     "s;"},
     {"jam", 0, "depend on i",
      "for (int i = 0; i < n; i++) { y[i] = 0; for (int j = 0; j < i; j++) y[i] += x[j]; }"},
     {"jam", 0, "under a condition",
@@ -134,7 +137,7 @@ static const struct {
      "for (int i = 0; i < n; i++) { y[i] = 1 / (x[i] + 5) + n / 2 + x[i] / 3; }"},
 };
 
-enum { VARIANTS_MAX = 64, BUFFER = 16384, BEFORE = 128 };
+enum { VARIANTS_MAX = 64, BUFFER = 65536, BEFORE = 128 };
 typedef void kernel_fn(float *y, const float *x, float *z, int n, int m);
 static struct task task; // no flags, one thread, buffers that never overlap
 static struct str all;   // every variant of a case, as one C file
@@ -311,9 +314,77 @@ static void offers_and_refusals(void)
         one_case(c);
 }
 
+// Several rules one after the other: where a later one has to understand what an earlier one made.
+static const struct {
+    const char *rule[4], *where[4], *name[4], *value[4];
+    const char *body;
+} chains[] = {
+    {{"jam", "jam"},
+     {"for k2 / for i / for j", "for k2"},
+     {"block", "block"},
+     {"simd", "unrolled"},
+     "for (int k2 = 0; k2 < 5; k2++)\n    for (int i = 0; i < n; i++)\n        for (int j = 0; j < m; j++) "
+     "{\n"
+     "            float s = 0;\n            for (int c = 0; c < 3; c++)\n                for (int d = 0; d < "
+     "2; d++)\n"
+     "                    s += x[(i + c) * 9 + j + d] * z[(k2 * 3 + c) * 2 + d];\n"
+     "            y[(k2 * n + i) * m + j] = s;\n        }"},
+    {{"fission", "accumulators", "accumulators"},
+     {"for i", "for i #2", "for i"},
+     {"after", "lanes", "lanes"},
+     {"1", "simd", "unrolled"},
+     "float s = 0, t = 0; for (int i = 0; i < n; i++) { s += x[i]; t += x[i] * x[i]; } y[0] = s; y[1] = t;"},
+    {{"scalar", "accumulators"},
+     {"for i / for j", "for i / for j"},
+     {NULL, "lanes"},
+     {NULL, "simd"},
+     "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) y[i] += x[i * m + j] * x[j];"},
+};
+
+static void one_chain(size_t c)
+{
+    struct edits list = {0};
+    struct edits_env env = {rule_table, rule_table_n, "k.c", "k", &task};
+    struct err e = {0};
+    struct str out = {0};
+    char *text = xasprintf(HEAD "%s\n}\n", chains[c].body);
+    for (size_t i = 0; i < countof(chains[c].rule) && chains[c].rule[i]; i++) {
+        json *params = chains[c].name[i] ? json_object() : NULL;
+        if (params)
+            json_put_str(params, chains[c].name[i], chains[c].value[i]);
+        edits_add(&list, chains[c].rule[i], chains[c].where[i], params);
+        json_free(params);
+    }
+    str_add(&all, "#include <stddef.h>\n#include <math.h>\n");
+    add_variant(text, strlen(text));
+    CHECK_INT(edits_replay(&list, text, strlen(text), &env, &out, NULL, NULL, &e), 0);
+    if (*e.msg)
+        printf("# %s in\n%s\n", e.msg, text);
+    else
+        add_rewrite(&out);
+    void *lib = build();
+    if (lib) {
+        compare(lib);
+        dlclose(lib);
+    }
+    for (; variants; variants--)
+        free(texts[variants - 1]);
+    str_free(&all);
+    str_free(&out);
+    edits_free(&list);
+    free(text);
+}
+
+static void one_after_the_other(void)
+{
+    for (size_t c = 0; c < countof(chains); c++)
+        one_chain(c);
+}
+
 int main(void)
 {
     task.allow_fast_math = true;
     T(offers_and_refusals);
+    T(one_after_the_other);
     T_END;
 }
