@@ -184,7 +184,7 @@ static int apply(const struct rule_source *s, const char *where, const json *par
     struct str code = {0};
     names_open(s, l, &reds, &n);
     write_all(s, l, &reds, &n, simd, &code);
-    parts_place(s, l->stmt, code.s, out);
+    parts_replace(s, l->stmt, code.s, out);
     int r = rewrite_add_knob(s, out, n.count, simd ? "64" : "4", simd ? many : few, e);
     if (r == 0 && simd)
         r = rewrite_need_flag(s, out, "-fopenmp-simd", e);

@@ -380,7 +380,7 @@ static int apply(const struct rule_source *s, const char *where, const json *par
     struct str code = {0};
     names_open(&j);
     write_all(&j, &code);
-    parts_place(s, l->stmt, code.s, out);
+    parts_replace(s, l->stmt, code.s, out);
     int r = rewrite_add_knob(s, out, j.count, j.simd ? "8" : "4", j.simd ? many : few, e);
     if (r == 0 && j.simd)
         r = rewrite_need_flag(s, out, "-fopenmp-simd", e);

@@ -66,7 +66,7 @@ static int apply(const struct rule_source *s, const char *where, const json *par
     char *count = rewrite_name(s, "UNROLL"), *start = parts_name(s, l->var, "_0"), *u = rewrite_name(s, "u");
     struct str code = {0};
     write_code(s, l, count, start, u, &code);
-    parts_place(s, l->stmt, code.s, out);
+    parts_replace(s, l->stmt, code.s, out);
     int r = rewrite_add_knob(s, out, count, "4", values, e);
     str_free(&code);
     free(count);
