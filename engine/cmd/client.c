@@ -62,7 +62,7 @@ static void no_engine(const char *dir, struct err *e)
         err_set(e, ERR_FAIL, "`ksmith run --detach` starts it.", "no engine runs this session");
 }
 
-static bool start_serving(const char *dir, struct err *e)
+static bool start_serving(const char *dir, bool trust, struct err *e)
 {
     struct session_holder h;
     if (session_holder(dir, &h))
@@ -70,16 +70,16 @@ static bool start_serving(const char *dir, struct err *e)
     char *journal = io_join(dir, ".ksmith/journal.jsonl");
     bool ran = io_exists(journal);
     free(journal);
-    struct engine_options o = {.dir = dir, .serve = true, .ready_fd = -1};
+    struct engine_options o = {.dir = dir, .serve = true, .trust = trust, .ready_fd = -1};
     return ran && run_engine(&o, e) == 0;
 }
 
-int client_open(const char *dir, bool serve, struct err *e)
+int client_open(const char *dir, enum client_serve serve, struct err *e)
 {
     struct err why = {0};
     char *socket = session_socket(dir, &why);
     int fd = socket ? server_connect(socket) : -1;
-    if (socket && fd < 0 && serve && start_serving(dir, &why))
+    if (socket && fd < 0 && serve && start_serving(dir, serve == CLIENT_TRUST, &why))
         fd = server_connect(socket);
     free(socket);
     if (fd < 0 && !why.kind)

@@ -9,8 +9,10 @@ void client_who(json *request);
 // Appends a word to a command line of the socket, quoted where it must be.
 void client_word(const char *word, struct str *line);
 // Connects to the session's engine. Where none runs and the session ran before, one that only answers
-// steering is started if `serve`. The descriptor; -1 with an error.
-int client_open(const char *dir, bool serve, struct err *e);
+// steering is started: unless CLIENT_NO, with the session's commands trusted where CLIENT_TRUST. The
+// descriptor; -1 with an error.
+enum client_serve { CLIENT_NO, CLIENT_SERVE, CLIENT_TRUST };
+int client_open(const char *dir, enum client_serve serve, struct err *e);
 // Hands a kernel's text in as a candidate: the answer's "ok" and "msg", or NULL and an error where the engine
 // does not answer. op is "edit", "seed" or "salvage"; model (may be NULL) is who wrote it.
 struct client_candidate {

@@ -68,7 +68,7 @@ static int run(struct args *a)
     if (!o)
         return cmd_fail(&e);
     // What only a search can do is refused where none runs.
-    int fd = client_open(a->dir, !steer_searches(a->pos[0]), &e), status;
+    int fd = client_open(a->dir, steer_searches(a->pos[0]) ? CLIENT_NO : CLIENT_SERVE, &e), status;
     if (fd < 0) {
         status = cmd_fail(&e);
     } else {

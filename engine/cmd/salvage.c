@@ -146,7 +146,7 @@ static void keep(const struct call *c, const char *text, const char *problem)
 
 static int hand_in(const struct call *c, const struct str *child, const char *name, struct err *e)
 {
-    int fd = client_open(c->a->dir, true, e);
+    int fd = client_open(c->a->dir, CLIENT_SERVE, e);
     json *reply = NULL;
     const char *subject = *name ? name : json_str_or(c->item, "name", "");
     if (fd >= 0)

@@ -132,7 +132,7 @@ static int connect_judge(struct seeding *s, struct err *e)
     // One that only answers steering is gone in a moment.
     for (int i = 0; i < 20 && fd < 0; i++) {
         *e = (struct err){0};
-        fd = client_open(s->a->dir, false, e);
+        fd = client_open(s->a->dir, CLIENT_NO, e);
         if (fd >= 0 && serves_only(fd)) {
             close(fd);
             fd = -1;
@@ -146,7 +146,7 @@ static int connect_judge(struct seeding *s, struct err *e)
         if (fd < 0 && (*e = (struct err){0}, run_engine(&o, e)) < 0)
             clock_sleep_ms(150);
         else if (fd < 0)
-            fd = client_open(s->a->dir, false, e);
+            fd = client_open(s->a->dir, CLIENT_NO, e);
     }
     free(set);
     return fd;
@@ -240,7 +240,7 @@ static int follow_verdicts(struct seeding *s, struct session *now, struct err *e
 
 static int seed_all(struct seeding *s, struct err *e)
 {
-    int fd = args_flag(s->a, "no-wait") ? client_open(s->a->dir, true, e) : -1;
+    int fd = args_flag(s->a, "no-wait") ? client_open(s->a->dir, CLIENT_SERVE, e) : -1;
     if (fd < 0 && (fd = connect_judge(s, e)) < 0)
         return -1;
     for (int i = 0; i < s->n; i++)

@@ -25,7 +25,8 @@ struct question { // one request under way
     struct asking *a;
     int64_t parents[2];
     enum ask ask;
-    char model[64];
+    char model[64], tag[24];
+    struct str held; // of the streaming answer: its last word, which might be the beginning of a secret
 };
 
 int asking_open(struct engine *en, err_list *errors)
@@ -170,22 +171,42 @@ static void draw_question(struct asking *a, struct draw d, struct question *q)
 
 // ---- answers
 
+static void broadcast_text(const struct question *q, const char *text, bool restart)
+{
+    json *o = json_object();
+    json_put_str(o, "ev", "text");
+    json_put_str(o, "model", q->model);
+    json_put_str(o, "tag", q->tag);
+    json_put_str(o, "ask", ask_name(q->ask));
+    json_put_int(o, "parent", q->parents[0]);
+    json_put_bool(o, "restart", restart);
+    json_put_str(o, "text", text);
+    server_broadcast(q->a->en->server, o);
+    json_free(o);
+}
+
+// Words are shown whole: a secret holds no white space, so it cannot pass in two halves.
 static void on_text(void *user, const char *text, size_t n)
 {
     struct question *q = user;
-    if (!q->a->en->server || !server_clients(q->a->en->server))
+    if (!text)
+        str_clear(&q->held);
+    else
+        str_addn(&q->held, text, n);
+    size_t whole = q->held.len;
+    while (whole && !strchr(" \n\t", q->held.s[whole - 1]))
+        whole--;
+    if (!q->a->en->server || !server_clients(q->a->en->server)) {
+        str_splice(&q->held, 0, whole, "", 0);
+        return;
+    }
+    if (text && !whole)
         return;
     struct str clean = {0};
-    json *o = json_object();
-    str_addn(&clean, text ? text : "", text ? n : 0);
+    str_addn(&clean, str_c(&q->held), whole);
+    str_splice(&q->held, 0, whole, "", 0);
     log_redact(&clean);
-    json_put_str(o, "ev", "text");
-    json_put_str(o, "model", q->model);
-    json_put_int(o, "parent", q->parents[0]);
-    json_put_bool(o, "restart", text == NULL);
-    json_put_strn(o, "text", str_c(&clean), clean.len);
-    server_broadcast(q->a->en->server, o);
-    json_free(o);
+    broadcast_text(q, str_c(&clean), text == NULL);
     str_free(&clean);
 }
 
@@ -202,10 +223,18 @@ static void tell(struct asking *a, const struct proposal *p, int64_t id)
     json_put_num(o, "seconds", p->seconds);
     if (isfinite(p->usd))
         json_put_num(o, "usd", p->usd);
+    if (p->end == PROPOSAL_TEXT)
+        json_put_str(o, "text", p->reply);
     server_broadcast(a->en->server, o);
     json_free(o);
     log_line("%s answered request %s: %s%s%s", p->name, p->tag, proposal_end_name(p->end),
              p->problem ? ": " : "", p->problem ? p->problem : "");
+}
+
+static void question_free(struct question *q)
+{
+    str_free(&q->held);
+    free(q);
 }
 
 static void on_answer(void *user, const struct proposal *p)
@@ -238,11 +267,18 @@ static void on_answer(void *user, const struct proposal *p)
                                                        .seconds = p->seconds});
         free(title);
     }
-    a->fruitless = id >= 0 ? 0 : a->fruitless + 1;
+    if (p->end == PROPOSAL_TEXT && en->phase < PHASE_STOPPING) {
+        char *words =
+            xasprintf("%s explained candidate %lld in request %s", p->name, (long long)q->parents[0], p->tag);
+        engine_append(en, event_note(words, q->parents[0]), false);
+        free(words);
+    }
+    if (q->ask != ASK_EXPLAIN)
+        a->fruitless = id >= 0 ? 0 : a->fruitless + 1;
     if (a->fruitless == FRUITLESS)
         log_line("no model is asked any more: %d answers in a row gave no candidate", FRUITLESS);
     tell(a, p, id);
-    free(q);
+    question_free(q);
     if (en->phase == PHASE_SEARCH && en->work == WORK_NONE)
         engine_next(en);
 }
@@ -252,21 +288,24 @@ static char *source_of(void *user, int64_t id)
     return engine_source(user, id);
 }
 
-// Asks q, which becomes the call's; false where it cannot.
-static bool ask(struct asking *a, struct question *q, int who, const char *tag, int64_t iteration)
+// Asks q, which becomes the call's; -1 where it cannot.
+static int ask(struct asking *a, struct question *q, int who, const char *tag, int64_t iteration,
+               struct err *e)
 {
     struct engine *en = a->en;
     struct context c = {0};
-    struct err e = {0};
     json *note = json_object();
     json_put_int(note, "parent", q->parents[0]);
     json_put_int(note, "second", q->parents[1]);
     json_put_str(note, "ask", ask_name(q->ask));
     q->a = a;
     snprintf(q->model, sizeof q->model, "%s", proposers_info(a->p, who).name);
+    if (tag)
+        snprintf(q->tag, sizeof q->tag, "%s", tag);
+    else
+        snprintf(q->tag, sizeof q->tag, "%lld", (long long)iteration);
     struct proposer_call *call = NULL;
-    if (context_fill(&c, en->session, &en->task, q->parents[0], q->parents[1], q->ask, source_of, en, &e) ==
-        0)
+    if (context_fill(&c, en->session, &en->task, q->parents[0], q->parents[1], q->ask, source_of, en, e) == 0)
         call = proposers_ask(a->p,
                              &(struct proposer_request){.tag = tag,
                                                         .iteration = iteration,
@@ -281,16 +320,15 @@ static bool ask(struct asking *a, struct question *q, int who, const char *tag, 
                                                         .on_text = on_text,
                                                         .on_done = on_answer,
                                                         .user = q},
-                             &e);
+                             e);
     context_free(&c);
     json_free(note);
     if (!call) {
-        log_line("%s is not asked: %s", q->model, e.msg);
-        free(q);
-        return false;
+        question_free(q);
+        return -1;
     }
     a->running++;
-    return true;
+    return 0;
 }
 
 static bool ask_one(struct asking *a)
@@ -301,13 +339,18 @@ static bool ask_one(struct asking *a)
     if (who < 0 || !may_spend(a, who))
         return false;
     struct question *q = xcalloc(1, sizeof *q);
+    struct err e = {0};
     draw_question(a, d, q);
-    return ask(a, q, who, NULL, tag);
+    if (ask(a, q, who, NULL, tag, &e) == 0)
+        return true;
+    log_line("%s is not asked: %s", proposers_info(a->p, who).name, e.msg);
+    return false;
 }
 
 // The next step of a recording, as soon as the search stands where it stood when the answer came.
 static void repeat_one(struct asking *a)
 {
+    struct err e = {0};
     struct replay_step s = proposers_replay_step(a->p, a->replayed);
     bool idle = a->en->work == WORK_NONE && asking_share(a->en, "rules") <= 0;
     if (s.tag && (s.at <= (int64_t)a->en->state->c.n || idle)) {
@@ -318,9 +361,12 @@ static void repeat_one(struct asking *a)
         if (s.who < 0 || ask_parse(json_str_or(s.note, "ask", "improve"), &q->ask, NULL) < 0 ||
             !state_candidate(a->en->state, q->parents[0])) {
             log_line("request %s of the recording cannot be repeated", s.tag);
-            free(q);
-        } else
-            ask(a, q, s.who, s.tag, strtoll(s.tag, NULL, 10));
+            question_free(q);
+        } else if (q->ask == ASK_EXPLAIN) { // changed nothing
+            question_free(q);
+        } else if (ask(a, q, s.who, s.tag, strtoll(s.tag, NULL, 10), &e) < 0) {
+            log_line("request %s of the recording is not repeated: %s", s.tag, e.msg);
+        }
     }
     replay_step_free(&s);
 }
@@ -338,4 +384,30 @@ void asking_next(struct engine *en)
     }
     while (unjudged(en->state) + a->running < QUEUE + (en->work == WORK_NONE) && ask_one(a))
         ;
+}
+
+int asking_explain(struct engine *en, int64_t id, const char *model, char tag[24], struct err *e)
+{
+    struct asking *a = en->asking;
+    int count = a ? proposers_count(a->p) : 0;
+    struct draw d = {en->task.seed ^ 0x657870U, (uint64_t)(count ? proposers_next_tag(a->p) : 0)};
+    if (en->o.replay)
+        return err_set(e, ERR_FAIL, "", "a replay asks no model");
+    if (count == 0)
+        return err_set(e, ERR_USAGE, "`man ksmith-config` says how to add one.", "no model is configured");
+    int who = model ? proposers_find(a->p, model) : choose(a, d);
+    for (int i = 0; !model && who < 0 && i < count; i++) // the engineer asks whoever is there, off or busy
+        who = proposers_info(a->p, i).wait_ms < 0 ? -1 : i;
+    if (who < 0)
+        return err_set(e, ERR_USAGE, "`ksmith models` lists them.",
+                       model ? "no model or command is named %s" : "no model can be asked now",
+                       model ? model : "");
+    if (!may_spend(a, who))
+        return err_set(e, ERR_FAIL, "", "%s", a->said);
+    struct question *q = xcalloc(1, sizeof *q);
+    *q = (struct question){.parents = {id, -1}, .ask = ASK_EXPLAIN};
+    int64_t number = proposers_next_tag(a->p);
+    snprintf(tag, 24, "%lld", (long long)number);
+    proposers_forgive(a->p, who);
+    return ask(a, q, who, NULL, number, e);
 }

@@ -14,3 +14,6 @@ void asking_next(struct engine *en);
 double asking_share(const struct engine *en, const char *proposer);
 // Requests under way: the search is not at its end while an answer may come.
 int asking_running(const struct engine *en);
+// Asks a model (NULL: the one that would be asked next) to explain a candidate, for the engineer who said so:
+// the shares do not count, the budget does. tag names the request; its text is broadcast as it comes.
+int asking_explain(struct engine *en, int64_t id, const char *model, char tag[24], struct err *e);

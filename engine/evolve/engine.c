@@ -513,7 +513,7 @@ static void on_quiet(void *user)
     loop_after(en->loop, QUIET_MS, on_quiet, en);
     if (en->o.judge_only)
         engine_next(en);
-    else if (server_clients(en->server) == 0)
+    else if (server_clients(en->server) == 0 && !asking_running(en)) // an explanation is paid for
         loop_stop(en->loop);
 }
 

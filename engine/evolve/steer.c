@@ -35,6 +35,7 @@ const struct steer_verb steer_verbs[] = {
     {"cross", "A B", "judge a child of two: B's edits on A, A's on B, or their texts merged", STEER_ID, 1, 1},
     {"clone", "ID", "judge a copy as a candidate of its own", STEER_ID, 0, 0},
     {"add", "FILE [PARENT [SECOND]]", "bring in a kernel by hand (a whole file)", STEER_NONE, 1, 3},
+    {"explain", "ID [MODEL]", "ask a model where its time goes and what to try next", STEER_ID, 0, 1},
     {"undo", "", "take the last steering action back", STEER_NONE, 0, 0},
     {"redo", "", "do again what undo took back", STEER_NONE, 0, 0},
     {"move", "ID ISLAND", "to another island", STEER_ID, 1, 1},
@@ -223,6 +224,15 @@ static int check_redo(struct engine *en, struct call *c, struct err *e)
     return err_set(e, ERR_USAGE, "", "there is nothing to do again");
 }
 
+static int check_explain(struct engine *en, struct call *c, struct err *e)
+{
+    if (worker_trust(&en->task, en->o.trust, e) < 0 ||
+        asking_explain(en, c->cand->id, c->n ? c->words[0] : NULL, c->tag, e) < 0)
+        return -1;
+    str_addf(&c->reply, "asked about candidate %lld: request %s", (long long)c->cand->id, c->tag);
+    return 0;
+}
+
 static int check_undo(struct engine *en, struct call *c, struct err *e)
 {
     const struct steer *l = state_last_undoable(en->state, NULL);
@@ -276,6 +286,8 @@ static const struct {
     {"undo", check_undo, NULL},
     {"redo", check_redo, NULL},
     {"move", check_move, NULL},
+
+    {"explain", check_explain, NULL},
     {"stop", NULL, do_stop},
     {"resume", NULL, do_resume},
     {"pause", NULL, do_pause},
@@ -444,6 +456,8 @@ json *steer_request(void *user, const json *request)
     json_put_int(reply, "status", r == 0 ? 0 : err_status(&e));
     if (r == 0 && c.cand)
         json_put_int(reply, "id", c.cand->id);
+    if (c.tag[0])
+        json_put_str(reply, "tag", c.tag);
     if (r == 0)
         loop_after(en->loop, 0, go_on, en);
     str_free(&c.reply);

@@ -12,6 +12,7 @@ struct call {
     const json *request;
     const char *journal; // what the journal calls it, where that is not the verb's name
     struct str reply;
+    char tag[24]; // of the request to a model that it started
 };
 
 // "42", "#42", "champion" or "baseline"; NULL where it names no candidate.

@@ -71,6 +71,7 @@ static const char *value_of(const struct view *v, const char *name)
         {"cut", str_c(&v->cut)},
         {"operator", str_c(&v->operator)},
         {"ask", ask_name(c->ask)},
+        {"explain", c->ask == ASK_EXPLAIN ? "yes" : ""},
         {"cuda", c->cuda ? "yes" : ""},
         {"language", c->cuda ? "CUDA C++" : "C"},
         {"fence", c->cuda ? "cuda" : "c"},

@@ -198,6 +198,18 @@ json *record_answer(struct record *r, size_t k)
     return NULL;
 }
 
+json *record_newest(struct record *r, record_fits *fits, void *user)
+{
+    refresh(r);
+    for (size_t i = r->index.n; i-- > 0;) {
+        json *j = read_entry(r, &r->index.v[i]);
+        if (j && fits(user, j))
+            return j;
+        json_free(j);
+    }
+    return NULL;
+}
+
 size_t record_count(struct record *r)
 {
     refresh(r);

@@ -36,6 +36,9 @@ size_t record_count(struct record *r);
 // The k-th answered request in the order in which the answers came: its last exchange. NULL where there are
 // fewer.
 json *record_answer(struct record *r, size_t k);
+// The newest exchange that fits; NULL where none does.
+typedef bool record_fits(void *user, const json *exchange);
+json *record_newest(struct record *r, record_fits *fits, void *user);
 int64_t record_highest(struct record *r); // of the tags that are numbers; -1 where none is
 
 // The salvage queue: answers that could not be applied, for the engineer to repair in the editor. A file

@@ -303,6 +303,7 @@ static const struct command commands[] = {
     {"breed", true, false, 0, 0, NULL},
     {"clone", true, false, 0, 0, NULL},
     {"remeasure", true, false, 0, 0, NULL},
+    {"explain", true, false, 0, 0, NULL},
     {"cross", false, false, 0, 0, NULL},
     {"edit", true, false, 0, 0, NULL},
     {"step", false, false, 0, 0, NULL},

@@ -42,7 +42,7 @@
 // tag}; note {id, text}; hint {text, id? | island?}, unhint {hint: line number}; move {id, island}; weight
 // {of: operator or model, value}; budget {what, value}; focus {id}, unfocus {}; breed {id, times}; undo
 // {line}; and, kept in the history without an effect of their own (the engine acts on them, other lines
-// follow): cross, edit, clone, remeasure, step, pause, resume, stop. An unknown cmd is a bad line.
+// follow): cross, edit, clone, remeasure, explain, step, pause, resume, stop. An unknown cmd is a bad line.
 #pragma once
 #include "base/err.h"
 #include "base/json.h"
