@@ -55,7 +55,11 @@ $(BUILD)/libcpu.a: $(call obj,$(GPU_C) $(filter-out gpu/cpu/main.c,$(CPU_C)))
 	@rm -f $@
 	$(Q)ar rcs $@ $^
 
-$(BUILD)/libcuda.a: $(call obj,$(filter-out gpu/cuda/main.c,$(CUDA_C)))
+# The referee's own kernels travel in the program as text: NVRTC compiles them for the GPU that is there.
+$(BUILD)/obj/gpu/cuda/trusted.cu.o: gpu/cuda/trusted.cu
+	@mkdir -p $(@D)
+	$(Q)ld -r -b binary -z noexecstack -o $@ $<
+$(BUILD)/libcuda.a: $(call obj,$(filter-out gpu/cuda/main.c,$(CUDA_C))) $(BUILD)/obj/gpu/cuda/trusted.cu.o
 	@rm -f $@
 	$(Q)ar rcs $@ $^
 

@@ -1,6 +1,7 @@
 #include "evolve/prepare.h"
 
 #include "base/cflags.h"
+#include "base/cudaflags.h"
 #include "source/annot.h"
 #include "source/region.h"
 #include "source/scan.h"
@@ -33,7 +34,9 @@ static void check_annotations(const struct task *t, const char *text, size_t len
     for (size_t i = 0; i < a.flags.n; i++) {
         struct err e = {0};
         bool threads = cflags_threads(a.flags.v[i]);
-        if (cflags_check(a.flags.v[i], t->allow_fast_math, &e) < 0)
+        int bad = t->backend == BACKEND_CUDA ? cudaflags_check(a.flags.v[i], t->allow_fast_math, &e)
+                                             : cflags_check(a.flags.v[i], t->allow_fast_math, &e);
+        if (bad < 0)
             say(p, PREPARE_REJECTED, "flag %s: %s", a.flags.v[i], e.msg);
         else if (threads && !t->allow_threads)
             say(p, PREPARE_REJECTED, "flag %s: the task does not allow threads", a.flags.v[i]);

@@ -13,9 +13,10 @@ struct compiler; // one per task; not for several threads
 // A shared object. The file belongs to the compiler: it stays until 256 later builds or compiler_close.
 struct binary {
     char path[512];
-    char id[65];       // SHA-256 of the code and data, the same for two sources that compile to the same
-    size_t text_bytes; // machine code
-    bool cached;       // nothing was compiled: the same source and flags came before
+    char id[65];        // SHA-256 of the code and data, the same for two sources that compile to the same
+    size_t text_bytes;  // machine code
+    const void *device; // of a GPU: its struct gpu_kernel
+    bool cached;        // nothing was compiled: the same source and flags came before
 };
 
 // Finds $CC, or where it is not set gcc, cc or clang; makes a private work folder. The task must outlive the

@@ -14,10 +14,11 @@ struct wanted {
 struct dataset {
     uint64_t seed;
     enum variant variant;
-    void *in[MAX_BUFFERS];             // stored bytes of in and inout buffers
-    struct wanted wanted[MAX_BUFFERS]; // of out and inout buffers
-    bool ready;                        // wanted is filled in
-    bool useless;                      // the reference does not stay finite, or the baseline fails: not used
+    void *in[MAX_BUFFERS];                                       // stored bytes of in and inout buffers
+    struct wanted wanted[MAX_BUFFERS];                           // of out and inout buffers
+    uint32_t device_in[MAX_BUFFERS], device_wanted[MAX_BUFFERS]; // a GPU's copies, by its numbers; 0: none
+    bool ready;                                                  // wanted is filled in
+    bool useless; // the reference does not stay finite, or the baseline fails: not used
 };
 
 struct shape_data {

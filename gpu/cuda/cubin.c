@@ -88,6 +88,8 @@ int cubin_read(const void *image, size_t n, struct cubin *out, struct err *e)
         bool data = str_starts(name, ".nv.constant") || str_starts(name, ".nv.global");
         if (!text && !data && !str_starts(name, ".nv.shared"))
             continue;
+        if (str_starts(name, ".nv.global"))
+            out->state_bytes += s->sh_size;
         sha256_add(&h, text ? "t" : data ? "d" : "s", 1);
         sha256_add(&h, &s->sh_size, sizeof s->sh_size);
         if (text)

@@ -7,10 +7,10 @@
 #include <stddef.h>
 
 struct cubin {
-    VEC(char *) kernels; // entry functions, by their names in the binary (mangled)
-    VEC(char *) needs;   // undefined functions: vprintf, malloc, __assertfail
-    size_t code_bytes;
-    char code_id[65]; // SHA-256 of code and constants; names and line tables do not count
+    VEC(char *) kernels;            // entry functions, by their names in the binary (mangled)
+    VEC(char *) needs;              // undefined functions: vprintf, malloc, __assertfail
+    size_t code_bytes, state_bytes; // state: variables that a kernel can write and find again
+    char code_id[65];               // SHA-256 of code and constants; names and line tables do not count
 };
 
 int cubin_read(const void *image, size_t n, struct cubin *out, struct err *e);
