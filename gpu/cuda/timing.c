@@ -8,8 +8,16 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { SAMPLES = 4, LEAST = 20, MOST = 400, LONG_LEAST = 4, LONG_NS = 75000 };
-static const double SHORT_RUN_NS = 1.5e6, LONG_RUN_NS = 4e6; // aimed at for one run
+enum {
+    SAMPLES = 2,
+    SHORT_SAMPLES = 3,
+    SHORT_NS = 20000,
+    LEAST = 20,
+    MOST = 400,
+    LONG_LEAST = 4,
+    LONG_NS = 75000
+};
+static const double SHORT_RUN_NS = 1.5e6, LONG_RUN_NS = 2e6; // aimed at for one run
 static const double MEMORY_SHARE = 0.4;                      // of the device, for the ring
 
 // How many sets a run goes over, and how often over each. Each launch has buffers of its own, so that no
@@ -79,7 +87,7 @@ static bool run_shape(struct judge *j, const struct binary *const binary[2], con
                            .sets = s->sets.v + first,
                            .nsets = half,
                            .kernel = {binary[0]->device, binary[1]->device},
-                           .samples = SAMPLES,
+                           .samples = ns < SHORT_NS ? SHORT_SAMPLES : SAMPLES,
                            .first_side = (uint32_t)number % 2,
                            .flags = TRIAL_GRAPH | TRIAL_BRIEF};
     ring(j, s, ns, &t.copies, &t.repeat);
