@@ -103,7 +103,8 @@ int main(int argc, char **argv)
 {
     struct err e = {0};
     struct session s;
-    const char *only = argc > 3 ? argv[3] : NULL; // measure this folder only
+    const char *only = argc > 3 && !str_eq(argv[3], "keep") ? argv[3] : NULL; // measure this folder only
+    bool keep = argc > 3 && !only; // print the folder and leave it there
     if (only)
         return measure(only, "replay", &e) < 0 ? (err_print(&e, stderr), 1) : 0;
     char *dir = io_temp_dir("ksmith-bench", &e), *snapshot = dir ? io_join(dir, ".ksmith/snapshot") : NULL;
@@ -115,8 +116,10 @@ int main(int argc, char **argv)
         printf("%-14s %.2f s\n", "written in", (double)(clock_ns() - start) / 1e9);
         session_close(&s);
     }
+    if (keep && r == 0)
+        printf("%s\n", dir);
     fflush(stdout);
-    for (int half = 0; r == 0 && half < 2; half++) {
+    for (int half = 0; r == 0 && half < 2 && !keep; half++) {
         // A process of its own, so that its peak memory is the reader's.
         if (half == 0)
             io_remove(snapshot, NULL);
@@ -128,7 +131,7 @@ int main(int argc, char **argv)
     }
     if (r)
         err_print(&e, stderr);
-    if (dir)
+    if (dir && !keep)
         io_remove(dir, NULL);
     free(snapshot);
     free(dir);

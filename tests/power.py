@@ -88,7 +88,7 @@ N = dim i32""", "N=100", "N=60000", """void k(const float *x, const float *y, fl
     int extra = EXTRA;
     __asm__("" : "+r"(extra));
     int more = (int)((long)N * extra / 1000);
-    for (int i = 0; i < more; i++)
+    for (int i = N - more; i < N; i++) // the far end: the near one would only fetch early what comes next
         z[i] = 2.5f * x[i] + y[i];
     __asm__ volatile("" : : : "memory");
     for (int i = 0; i < N; i++)
