@@ -8,7 +8,14 @@ dir=$work/sgemm
 "$ksmith" new sgemm-c "$dir"
 echo
 echo "demo: a naive C matrix product, evolved on this machine in $dir"
-"$ksmith" run "$dir" --headless --set budget.wall=${DEMO_WALL:-140}s
+if [ -t 0 ] && [ -t 1 ] && [ -z "${DEMO_PLAIN:-}" ]; then
+    echo "demo: the workbench opens on it: ? helps, d shows a diff, q leaves (the search goes on, and so does this demo)"
+    sleep 2
+    "$ksmith" run "$dir" --set budget.wall=${DEMO_WALL:-140}s
+    "$ksmith" attach "$dir" --headless # to its end, where it has not come yet
+else
+    "$ksmith" run "$dir" --headless --set budget.wall=${DEMO_WALL:-140}s
+fi
 echo
 "$ksmith" ls "$dir" --best 8
 echo
