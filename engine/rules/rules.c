@@ -14,6 +14,7 @@ extern const struct rule rule_fission;
 extern const struct rule rule_fusion;
 extern const struct rule rule_vecmath;
 extern const struct rule rule_tile;
+extern const struct rule rule_privatize;
 
 const struct rule *const rule_table[] = {
     &rule_interchange,
@@ -28,6 +29,7 @@ const struct rule *const rule_table[] = {
     &rule_fusion,
     &rule_vecmath,
     &rule_tile,
+    &rule_privatize,
 };
 // clang-format on
 const size_t rule_table_n = countof(rule_table);

@@ -20,6 +20,19 @@ static const struct {
     int offers;
     const char *refuses, *body;
 } cases[] = {
+    {"privatize", 1, NULL,
+     "int h[16] = {0}; for (int i = 0; i < n; i++) h[(int)x[i] & 15]++; for (int b = 0; b < 16; b++) y[b] = "
+     "h[b];"},
+    {"privatize", 1, NULL,
+     "int i; for (i = 1; i <= n; i += 2) { float w = x[i]; z[(int)w & 7] += w * 2; } y[0] = i;"},
+    {"privatize", 1, NULL,
+     "unsigned char b[64]; for (int i = 0; i < 64; i++) b[i] = (unsigned char)(i % 9);\n"
+     "for (int i = 0; i < 64; i++) z[b[i]] -= 1;"},
+    {"privatize", 0, "may overflow",
+     "int h[16] = {0}; for (int i = 0; i < n; i++) h[(int)x[i] & 15] += i; y[0] = h[3];"},
+    {"privatize", 0, "is not known", "for (int i = 0; i < n; i++) z[(int)(x[i] + 4)] += 1;"},
+    {"privatize", 0, "may overlap", "for (int i = 0; i < n; i++) z[(int)z[i] & 7] += 1;"},
+    {"privatize", 0, "does not depend on data", "for (int i = 0; i < n; i++) z[i] += 1;"},
     {"simd", 0, "alone on one side", "for (int i = 0; (size_t)i < (size_t)n; i++) y[i] = x[i] * 2;"},
     {"simd", 0, "no reduction",
      "float *p = y, *q = y; for (int i = 0; i < n; i++) p += 1; z[0] = (float)(p - q);"},
