@@ -186,29 +186,17 @@ static void write_code(const struct rule_source *s, const struct loop *l, const 
 {
     char *at = parts_name(s, l->var, "_0"), *u = rewrite_name(s, "u"), *e = rewrite_name(s, "e"),
          *sum = rewrite_name(s, "sum"), *row = xasprintf("%s[%s]", own, u);
-    struct str lo = {0}, block = {0}, inner = {0}, body = {0}, text = {0};
+    struct str block = {0}, inner = {0}, body = {0};
     swaps w = {0};
     vec_push(&w, (struct swap){t->red->target->a, row});
-    node_text(&s->t, l->lo, &lo);
     str_addf(out, "%s %s[%s][%lld] = {0};\n", t->elem, own, tables, (long long)t->entries);
-    str_addf(out, "%s %s = %s;\n", parts_counter_type(l), at, lo.s);
     parts_body(s, l->body, &w, &body);
     str_addf(&inner, "const %s %s = ", parts_counter_type(l), l->var);
     parts_at(l, at, u, &inner);
     str_addf(&inner, ";\n%s", body.s);
-    str_addf(&text, "for (int %s = 0; %s < %s; %s++) ", u, u, tables, u);
-    parts_braces(&block, text.s, inner.s);
-    str_clear(&text);
-    str_add(&text, "for (; ");
-    parts_room(s, l, at, tables, &text);
-    str_add(&text, "; ");
-    parts_advance(l, at, tables, &text);
-    str_add(&text, ") ");
-    parts_braces(out, text.s, block.s);
-    parts_rest(s, l, at, out);
-    str_clear(&body);
-    parts_body(s, l->body, NULL, &body);
-    parts_braces(out, " ", body.s);
+    parts_lanes(u, tables, false, inner.s, &block);
+    parts_block(s, l, at, tables, block.s, out);
+    parts_rest(s, l, at, tables, out);
     str_addf(out, "for (int %s = 0; %s < %lld; %s++) {\n    %s %s = 0;\n", e, e, (long long)t->entries, e,
              t->elem, sum);
     str_addf(out, "    for (int %s = 0; %s < %s; %s++)\n        %s += %s[%s][%s];\n", u, u, tables, u, sum,
@@ -218,7 +206,7 @@ static void write_code(const struct rule_source *s, const struct loop *l, const 
         str_addf(out, "    if (%s)\n    ", sum);
     str_addf(out, "    %s[%s] += %s;\n}\n", t->x->base, e, sum);
     free(at), free(u), free(e), free(sum), free(row);
-    str_free(&lo), str_free(&block), str_free(&inner), str_free(&body), str_free(&text);
+    str_free(&block), str_free(&inner), str_free(&body);
     vec_free(&w);
 }
 

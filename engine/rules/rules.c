@@ -15,6 +15,7 @@ extern const struct rule rule_fusion;
 extern const struct rule rule_vecmath;
 extern const struct rule rule_tile;
 extern const struct rule rule_privatize;
+extern const struct rule rule_block;
 
 const struct rule *const rule_table[] = {
     &rule_interchange,
@@ -30,6 +31,7 @@ const struct rule *const rule_table[] = {
     &rule_vecmath,
     &rule_tile,
     &rule_privatize,
+    &rule_block,
 };
 // clang-format on
 const size_t rule_table_n = countof(rule_table);

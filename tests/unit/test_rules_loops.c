@@ -33,6 +33,18 @@ static const struct {
     {"privatize", 0, "is not known", "for (int i = 0; i < n; i++) z[(int)(x[i] + 4)] += 1;"},
     {"privatize", 0, "may overlap", "for (int i = 0; i < n; i++) z[(int)z[i] & 7] += 1;"},
     {"privatize", 0, "does not depend on data", "for (int i = 0; i < n; i++) z[i] += 1;"},
+    {"block", 2, NULL,
+     "for (int i = 0; i < n; i++)\n  for (int j = 0; j < m; j++)\n    y[j * n + i] = x[i * m + j];"},
+    {"block", 2, NULL,
+     "int i, j; for (i = 1; i <= n; i += 2) { for (j = 0; j < m; j++) { float a = x[i]; y[i * m + j] = a "
+     "+ x[j]; z[j * (n + 2) + i] = a; } }"},
+    {"block", 0, "at different places",
+     "for (int i = 1; i < n; i++)\n  for (int j = 0; j < m - 1; j++) y[i * m + j] = y[(i - 1) * m + j + 1] + "
+     "1;"},
+    {"block", 0, "depend on i",
+     "for (int i = 0; i < n; i++) for (int j = 0; j <= i; j++) y[i * n + j] = x[j] + i;"},
+    {"block", 0, "used after",
+     "int i, j = 0; for (i = 0; i < n; i++) for (j = 0; j < m; j++) y[i * m + j] = 1; y[0] = i;"},
     {"simd", 0, "alone on one side", "for (int i = 0; (size_t)i < (size_t)n; i++) y[i] = x[i] * 2;"},
     {"simd", 0, "no reduction",
      "float *p = y, *q = y; for (int i = 0; i < n; i++) p += 1; z[0] = (float)(p - q);"},
