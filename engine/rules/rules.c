@@ -12,6 +12,8 @@ extern const struct rule rule_unroll;
 extern const struct rule rule_jam;
 extern const struct rule rule_fission;
 extern const struct rule rule_fusion;
+extern const struct rule rule_peel;
+extern const struct rule rule_unswitch;
 extern const struct rule rule_vecmath;
 extern const struct rule rule_tile;
 extern const struct rule rule_privatize;
@@ -28,6 +30,8 @@ const struct rule *const rule_table[] = {
     &rule_jam,
     &rule_fission,
     &rule_fusion,
+    &rule_peel,
+    &rule_unswitch,
     &rule_vecmath,
     &rule_tile,
     &rule_privatize,

@@ -160,6 +160,32 @@ static const struct {
      "}"},
     {"reciprocal", 0, "stays the same",
      "for (int i = 0; i < n; i++) { y[i] = 1 / (x[i] + 5) + n / 2 + x[i] / 3; }"},
+    {"peel", 2, NULL,
+     "for (int i = 0; i < n; i++)\n        for (int j = 0; j < m; j++) {\n            if (i == 0 || j == 0 "
+     "|| i == n - 1 || j "
+     "== m - 1) {\n                y[i * m + j] = x[i * m + j];\n            } else {\n                y[i * "
+     "m + j] = x[(i - 1) * m "
+     "+ j] + x[(i + 1) * m + j] + x[i * m + j + 1];\n            }\n        }"},
+    {"peel", 2, NULL,
+     "for (int i = 0; i < n; i++)\n        for (int j = 0; j <= m; j++) {\n            int inside = i > 0 && "
+     "i < n - 1 && j > 0 "
+     "&& j < m;\n            y[i * (m + 1) + j] = inside ? x[i + j] * 2 : x[j] - 1;\n            if "
+     "(!inside) z[j] += 1;\n        }"},
+    {"peel", 1, NULL,
+     "for (int i = 0; i < n; i++) { float s = 0; for (int r = 0; r < m; r++) { int at = i + r - 2; if (at >= "
+     "0 && at < n && x[r] "
+     "> 0) s += x[at]; } y[i] = s; }"},
+    {"peel", 1, NULL,
+     "int i; for (i = 2; i < n; ++i) { if (3 > i) y[i] = 1; else if (i - 1 < m) y[i] = 2; z[i] = i != 2; }"},
+    {"peel", 0, "compares i", "for (int i = 0; i < n; i++) { m += 1; if (i < m) y[i] = x[i]; }"},
+    {"peel", 0, "one type", "for (size_t i = 0; i < (size_t)n; i++) y[i] = i > 0 ? x[i] : 0;"},
+    {"unswitch", 1, NULL,
+     "int flag = n > m; for (int i = 0; i < n; i++) { if (flag) { y[i] = x[i]; z[i] = 1; } else y[i] = 2; "
+     "z[i] += flag ? 1 : "
+     "x[i]; }"},
+    {"unswitch", 2, NULL,
+     "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) if (m > 5 && n > 6) y[i * m + j] = x[j];"},
+    {"unswitch", 0, "every iteration", "for (int i = 0; i < n; i++) if (x[0] > 1) y[i] = x[i];"},
 };
 
 enum { VARIANTS_MAX = 64, BUFFER = 65536, BEFORE = 128 };
