@@ -76,6 +76,12 @@ static bool fits(const struct rule_source *s, const struct loop *l, reductions *
     return true;
 }
 
+static bool can_be_vectors(const struct rule_source *s, const struct loop *l)
+{
+    char why[240];
+    return !parts_in_simd(s, l->stmt) && !s->f.is_global && parts_along_memory(s, l, why);
+}
+
 static void sites(const struct rule_source *s, rule_sites *out)
 {
     static const char *const ways[] = {"simd", "unrolled", NULL};
@@ -89,7 +95,7 @@ static void sites(const struct rule_source *s, rule_sites *out)
         if (!fits(s, l, &reds, why)) {
             rewrite_site(s, out, l->stmt, false, NULL, "%s", why);
         } else {
-            bool vectors = !parts_in_simd(s, l->stmt) && !s->f.is_global;
+            bool vectors = can_be_vectors(s, l);
             rewrite_site(s, out, l->stmt, true, parts_choice("lanes", vectors ? ways : scalar),
                          "several accumulators for %s%s", reds.v[0].var, reds.n > 1 ? " and others" : "");
         }
@@ -174,11 +180,11 @@ static int apply(const struct rule_source *s, const char *where, const json *par
         vec_free(&reds);
         return err_set(e, ERR_FAIL, "", "accumulators: %s", why);
     }
-    bool vectors = !parts_in_simd(s, l->stmt) && !s->f.is_global;
+    bool vectors = can_be_vectors(s, l);
     bool simd = str_eq(rewrite_param(params, "lanes", vectors ? "simd" : "unrolled"), "simd");
     if (simd && !vectors) {
         vec_free(&reds);
-        return err_set(e, ERR_FAIL, "", "accumulators: no second omp simd may stand inside another");
+        return err_set(e, ERR_FAIL, "", "accumulators: its lanes cannot be vector code");
     }
     struct names n;
     struct str code = {0};

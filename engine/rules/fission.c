@@ -152,6 +152,18 @@ static bool loop_ok(const struct rule_source *s, const struct loop *l, struct sp
     }
     if (!parts_blocks_ok(s, l, why))
         return false;
+    if (!parts_inner_loop(s, l)) {
+        snprintf(why, 240, "there are loops inside it: each can be worked on where it is");
+        return false;
+    }
+    reductions reds = {0};
+    bool vectors =
+        loop_independent(&s->a, l, &reds).v == TRI_YES && !reds.n && !node_contains(l->body, N_CALL);
+    vec_free(&reds);
+    if (vectors) {
+        snprintf(why, 240, "nothing in it keeps the compiler from vector code");
+        return false;
+    }
     if (!parts_start_fixed(s, l)) {
         snprintf(why, 240, "its start may change while it runs");
         return false;

@@ -2,7 +2,7 @@
 // keeps a scalar accumulator (acc = init; for k acc += e; X[..] = acc;) the accumulation moves into X first:
 // the loop over k goes outside and the stores become the accumulators (naive matrix product: 22x with wide
 // vectors).
-#include "rules/rewrite.h"
+#include "rules/parts.h"
 
 struct shape { // acc = init; for k: acc op= value; target = acc
     const char *acc;
@@ -157,6 +157,8 @@ static bool can_swap(const struct rule_source *s, const struct loop *outer, cons
                      char why[240])
 {
     bool reorders = false;
+    if (parts_made(s, outer, why) || parts_made(s, inner, why))
+        return false;
     if (outer->is_while || inner->is_while) {
         snprintf(why, 240, "one of them is a while loop");
         return false;

@@ -17,7 +17,7 @@ struct jam {
     size_t n;
     char *count, *start, *u;
     bool simd;
-    bool simd_inside, odd_pragma, reuse, unit;
+    bool simd_inside, odd_pragma, loop_inside, reuse, unit;
 };
 
 static bool has_loop(const struct rule_source *s, const struct node *n)
@@ -171,6 +171,14 @@ static void find_gain(struct jam *j)
     j->unit &= all;
 }
 
+// A loop inside that is not only one over a block.
+static bool find_loop(void *user, struct node *n)
+{
+    struct jam *j = user;
+    j->loop_inside |= n->kind == N_FOR && !parts_is_lanes(j->s, n);
+    return !j->loop_inside;
+}
+
 static bool fits(struct jam *j, const struct rule_source *s, const struct loop *l, char why[240])
 {
     *j = (struct jam){.s = s, .l = l};
@@ -179,6 +187,11 @@ static bool fits(struct jam *j, const struct rule_source *s, const struct loop *
     node_walk(l->body, check_pragma, j);
     if (j->odd_pragma) {
         snprintf(why, 240, "there is a pragma inside it");
+        return false;
+    }
+    node_walk(l->body, find_loop, j);
+    if (!j->loop_inside) {
+        snprintf(why, 240, "the only loop inside it is one over a block");
         return false;
     }
     struct answer a = loop_independent(&s->a, l, &j->reds);

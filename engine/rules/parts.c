@@ -213,6 +213,23 @@ bool parts_made(const struct rule_source *s, const struct loop *l, char why[240]
     return made;
 }
 
+bool parts_along_memory(const struct rule_source *s, const struct loop *l, char why[240])
+{
+    bool ok = true;
+    for (size_t i = 0; i < s->a.accesses.n && ok; i++) {
+        const struct access *x = &s->a.accesses.v[i];
+        struct poly stride;
+        int64_t by;
+        if (!x->loop || !loop_inside(x->loop, l))
+            continue;
+        ok = !access_stride(x, l, &stride) || poly_is_const(&stride, &by);
+        poly_free(&stride);
+        if (!ok)
+            snprintf(why, 240, "%s is walked across memory: no vector is loaded along %s", x->base, l->var);
+    }
+    return ok;
+}
+
 bool parts_in_macro(const struct rule_source *s, const char *name)
 {
     for (size_t i = 0; i < s->t.macros.n; i++) {

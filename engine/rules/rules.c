@@ -14,6 +14,8 @@ extern const struct rule rule_fission;
 extern const struct rule rule_fusion;
 extern const struct rule rule_peel;
 extern const struct rule rule_unswitch;
+extern const struct rule rule_reuse;
+extern const struct rule rule_ivdep;
 extern const struct rule rule_vecmath;
 extern const struct rule rule_tile;
 extern const struct rule rule_privatize;
@@ -32,6 +34,8 @@ const struct rule *const rule_table[] = {
     &rule_fusion,
     &rule_peel,
     &rule_unswitch,
+    &rule_reuse,
+    &rule_ivdep,
     &rule_vecmath,
     &rule_tile,
     &rule_privatize,

@@ -75,14 +75,16 @@ static const struct {
      "float s = 0;\n    for (int i = 1; i < n; i++) {\n        float a = x[i - 1] + x[i];\n        float d = "
      "a - x[i];\n"
      "        y[i] = a;\n        z[i] = d;\n        s += d * d;\n    }\n    z[0] = s;"},
-    {"fission", 1, NULL,
-     "for (int i = 0; i < n; i++) { for (int j = 0; j < m; j++) y[i * m + j] = x[j]; for (int j = 0; j < m; "
-     "j++) "
-     "z[i * m + j] = y[i * m + j] + 1; }"},
+    {"fission", 0, "loops inside",
+     "for (int i = 0; i < n; i++) { for (int j = 0; j < m; j++) y[i * m + j] = x[j]; z[i] = 1; }"},
+    {"fission", 0, "keeps the compiler", "for (int i = 0; i < n; i++) { y[i] = x[i]; z[i] = 1; }"},
+    {"simd", 0, "across memory", "float s = 0; for (int i = 0; i < n; i++) s += x[i * m]; y[0] = s;"},
+    {"accumulators", 1, NULL, "float s = 0; for (int i = 0; i < n; i++) s += x[i * m]; y[0] = s;"},
     {"fission", 0, "changes in between", "float s = 0; for (int i = 0; i < n; i++) { s += x[i]; y[i] = s; }"},
-    {"fission", 0, "different places", "for (int i = 0; i < n; i++) { y[i] = x[i]; z[i] = y[i + 1]; }"},
+    {"fission", 0, "different places",
+     "for (int i = 0; i < n; i++) { y[i] = floorf(x[i]); z[i] = y[i + 1]; }"},
     {"fission", 0, "computed twice",
-     "for (int i = 0; i < n; i++) { float a = y[i]; y[i] = x[i]; z[i] = a; }"},
+     "for (int i = 0; i < n; i++) { float a = y[i]; y[i] = floorf(x[i]); z[i] = a; }"},
     {"fission", 0, "start may change", "int s = 1; for (int i = s; i < n; i++) { s += 1; y[i] = x[i]; }"},
     {"fusion", 1, NULL,
      "float s = 0, t = 0; for (int i = 0; i < n; i++) s += x[i];\n    for (int i = 0; i < n; i++) t += x[i] "
@@ -186,6 +188,29 @@ static const struct {
     {"unswitch", 2, NULL,
      "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) if (m > 5 && n > 6) y[i * m + j] = x[j];"},
     {"unswitch", 0, "every iteration", "for (int i = 0; i < n; i++) if (x[0] > 1) y[i] = x[i];"},
+    {"reuse", 1, NULL,
+     "for (int t = 0; t < n; t++) {\n        float big = x[t * m], s = 1;\n        for (int h = 0; h < m; "
+     "h++)\n            s += "
+     "floorf(x[t * m + h] - big);\n        s = s > 0 ? 2 : 4;\n        for (int k2 = 0; k2 < m; k2++)\n      "
+     "      y[t * m + k2] = "
+     "floorf(x[t * m + k2] - big) / s;\n    }"},
+    {"reuse", 0, "changes between",
+     "float s = 0, b = 1; for (int i = 0; i < n; i++) s += floorf(x[i] - b); b = 2; for (int i = 0; i < n; "
+     "i++) y[i] = "
+     "floorf(x[i] - b) / s;"},
+    {"reuse", 0, "other things",
+     "float s = 0; for (int i = 0; i < n; i++) s += floorf(x[i]) + y[i]; for (int i = 0; i < n; i++) y[i] = "
+     "floorf(x[i]) / s;"},
+    {"reuse", 0, "changes between",
+     "float s = 0; for (int i = 0; i < n; i++) { s += floorf(y[i]); } for (int i = 0; i < n; i++) y[i] = "
+     "floorf(y[i]) * s;"},
+    {"reuse", 0, "under a condition",
+     "float s = 0; for (int i = 0; i < n; i++) if (x[i] > 0) s += floorf(x[i]); for (int i = 0; i < n; i++) "
+     "y[i] = floorf(x[i]) * "
+     "s;"},
+    {"ivdep", 1, NULL, "for (int i = 0; i < n; i++) y[i] = x[i] + z[i];"},
+    {"ivdep", 0, "might overlap", "for (int i = 0; i < n; i++) y[i] = y[i] * 2;"},
+    {"ivdep", 0, "different places", "for (int i = 1; i < n; i++) y[i] = y[i - 1] + x[i];"},
 };
 
 enum { VARIANTS_MAX = 64, BUFFER = 65536, BEFORE = 128 };
