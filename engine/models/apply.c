@@ -66,18 +66,29 @@ static bool only_function(const struct str *text, const struct span *body)
     return only;
 }
 
-// An answer that is the function alone: its body goes into the parent's place.
+// Is a the same as b to the compiler?
+static bool same_code(const struct str *a, const struct str *b)
+{
+    char x[65], y[65];
+    source_norm_hash(str_c(a), a->len, x);
+    source_norm_hash(str_c(b), b->len, y);
+    return str_eq(x, y);
+}
+
+// An answer that is the function alone, or a whole file that differs outside of the body in white space and
+// comments only: its body goes into the parent's place.
 static int splice_body(const struct apply_opts *o, const struct str *text, struct str *child)
 {
     struct region mine = {0}, theirs = {0};
     int r = region_find(&mine, o->parent, o->parent_len, o->path, o->func, EVOLVE_BODY, NULL);
     if (r == 0)
         r = region_find(&theirs, str_c(text), text->len, o->path, o->func, EVOLVE_BODY, NULL);
-    if (r == 0 && mine.spans.n == 1 && theirs.spans.n == 1 && only_function(text, &theirs.spans.v[0])) {
+    if (r == 0 && mine.spans.n == 1 && theirs.spans.n == 1) {
         const struct span *a = &mine.spans.v[0], *b = &theirs.spans.v[0];
         str_clear(child);
         str_addn(child, o->parent, o->parent_len);
         str_splice(child, a->at, a->end - a->at, text->s + b->at, b->end - b->at);
+        r = only_function(text, b) || same_code(child, text) ? 0 : -1;
     } else
         r = -1;
     region_free(&mine);
@@ -109,8 +120,7 @@ static int place_source(const struct reply *r, const struct apply_opts *o, struc
     return ok;
 }
 
-static int place_patch(const struct reply *r, const struct apply_opts *o, struct str *child,
-                       struct str *problem)
+static int place_patch(struct reply *r, const struct apply_opts *o, struct str *child, struct str *problem)
 {
     struct region region = {0};
     struct patch_result result = {0};
@@ -121,6 +131,9 @@ static int place_patch(const struct reply *r, const struct apply_opts *o, struct
     if (ok == 0) {
         str_addn(child, result.text.s, result.text.len);
         ok = check(o, child, problem);
+    } else if (result.nothing) {
+        r->kind = REPLY_SAME;
+        str_add(problem, "The patch changes nothing. Change something that can matter for speed.");
     } else {
         str_addf(problem, "The patch does not apply: %s\n", e.msg);
         str_addn(problem, str_c(&result.diagnostic), result.diagnostic.len);
@@ -140,10 +153,8 @@ int reply_apply(struct reply *r, const struct apply_opts *o, struct str *child, 
     }
     int ok = r->kind == REPLY_PATCH ? place_patch(r, o, child, problem) : place_source(r, o, child, problem);
     if (ok == 0) {
-        char a[65], b[65];
-        source_norm_hash(o->parent, o->parent_len, a);
-        source_norm_hash(str_c(child), child->len, b);
-        if (str_eq(a, b)) {
+        const struct str parent = {.s = (char *)(uintptr_t)o->parent, .len = o->parent_len};
+        if (same_code(&parent, child)) {
             r->kind = REPLY_SAME;
             str_add(problem, "The change makes no difference to the compiler. Change something that can "
                              "matter for speed.");

@@ -1,6 +1,7 @@
 #include "models/forms.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <strings.h>
 
 size_t line_end(const char *s, size_t n, size_t at)
@@ -50,9 +51,12 @@ static size_t opening(const char *s, size_t at, size_t end, size_t *length)
         for (size_t j = info; j < end; j++)
             rest_clean &= s[j] != '`';
         // In the middle of prose only a short label may follow: "here it is: ```c".
-        bool label = i == first || end - info < 20;
-        for (size_t j = info; j < end && i != first; j++)
-            label &= !blank(s[j]) || j + 1 == end;
+        size_t stop = end;
+        while (stop > info && blank(s[stop - 1]))
+            stop--;
+        bool label = i == first || stop - info < 20;
+        for (size_t j = info; j < stop && i != first; j++)
+            label &= !blank(s[j]);
         if (rest_clean && label) {
             *length = k;
             return i;
@@ -154,16 +158,26 @@ static bool fence_line(const char *s, size_t at, size_t end)
     return run_of(s, at, end, '`') >= 3 || run_of(s, at, end, '~') >= 3;
 }
 
+// A block that was there before is the answer given twice, not a change to be made twice: it goes.
+static bool drop_repeated(struct str *out, size_t from)
+{
+    if (!memmem(out->s, from, out->s + from, out->len - from))
+        return false;
+    out->s[out->len = from] = 0;
+    return true;
+}
+
 enum blocks_state blocks_collect(const char *s, size_t n, struct str *out, struct str *bad)
 {
     enum mark state = M_NONE; // the mark seen last inside a block
-    size_t count = 0;
+    size_t count = 0, from = 0;
     for (size_t at = 0; at < n; at = line_next(s, n, at)) {
         size_t end = line_end(s, n, at);
         const char *rest = "";
         enum mark m = mark_of(s, at, end, &rest);
         if (m == M_SEARCH && state == M_NONE) {
             const char *anchor = memchr(rest, '@', (size_t)(s + end - rest));
+            from = out->len;
             str_add(out, "<<<<<<< SEARCH");
             if (anchor && anchor + 1 < s + end && isdigit((unsigned char)anchor[1]))
                 str_addf(out, " @%ld", strtol(anchor + 1, NULL, 10));
@@ -189,6 +203,8 @@ enum blocks_state blocks_collect(const char *s, size_t n, struct str *out, struc
             else
                 str_addn(out, s + at, end - at);
             str_addc(out, '\n');
+            if (m == M_REPLACE && drop_repeated(out, from))
+                count--;
             state = m == M_REPLACE ? M_NONE : m == M_DIVIDER ? M_DIVIDER : state;
         }
     }
@@ -238,11 +254,27 @@ static void hunk_out(struct str *out, struct str *old, struct str *new, size_t *
     str_clear(new);
 }
 
+// The lines that a hunk's head announces, "@@ -3,4 +3,6 @@": -1 where it says none, as models write them.
+struct hunk_lines {
+    long old, new;
+};
+static struct hunk_lines hunk_head(const char *s, size_t at, size_t end)
+{
+    struct hunk_lines h = {-1, -1};
+    char head[64];
+    snprintf(head, sizeof head, "%.*s", (int)(end - at < 63 ? end - at : 63), s + at);
+    long a, b;
+    if (sscanf(head, "@@ -%ld,%ld +%ld,%ld @@", &a, &h.old, &b, &h.new) != 4)
+        h = (struct hunk_lines){-1, -1};
+    return h;
+}
+
 enum blocks_state hunks_collect(const char *s, size_t n, struct str *out)
 {
     struct str old = {0}, new = {0};
     size_t count = 0;
     bool inside = false;
+    struct hunk_lines left = {-1, -1};
     for (size_t at = 0; at < n; at = line_next(s, n, at)) {
         size_t end = line_end(s, n, at);
         bool head = starts(s, at, end, "@@");
@@ -251,11 +283,20 @@ enum blocks_state hunks_collect(const char *s, size_t n, struct str *out)
         if (head || over) {
             hunk_out(out, &old, &new, &count);
             inside = head;
+            left = hunk_head(s, at, end);
             continue;
         }
         if (!inside || (at < end && s[at] == '\\'))
             continue;
         char c = at < end ? s[at] : ' ';
+        // Counts are often wrong, so they end a hunk only before what cannot be a line of it.
+        if (left.old == 0 && left.new == 0 && (at == end || !strchr("+- ", c))) {
+            hunk_out(out, &old, &new, &count);
+            inside = false;
+            continue;
+        }
+        left.old -= c != '+';
+        left.new -= c != '-';
         size_t from = at < end && strchr("+- ", c) ? at + 1 : at;
         if (c != '+') {
             str_addn(&old, s + from, end - from);

@@ -213,26 +213,38 @@ static size_t prose_end(const char *s, size_t n)
     return end;
 }
 
-// The envelope as a JSON object, bare or in a fence.
+// Where a JSON object may stand in s[*at, *n): the whole, a fence that says json, or what stands between
+// prose.
+static bool find_json(const char *s, size_t *at, size_t *n)
+{
+    fences f = {0};
+    while (*at < *n && isspace((unsigned char)s[*at]))
+        ++*at;
+    if (*at < *n && s[*at] != '{') {
+        const char *line = memmem(s, *n, "\n{", 2);
+        fences_find(s, *n, &f);
+        for (size_t i = 0; i < f.n; i++)
+            if (str_eq(f.v[i].info, "json")) {
+                *at = f.v[i].body.at;
+                *n = f.v[i].body.end;
+                line = NULL;
+                break;
+            }
+        if (line)
+            *at = (size_t)(line + 1 - s);
+        vec_free(&f);
+    }
+    while (*n > *at && s[*n - 1] != '}')
+        --*n;
+    return *at < *n && s[*at] == '{';
+}
+
+// The envelope as a JSON object.
 static bool take_json(const char *s, size_t n, struct envelope *v)
 {
     static const char *const code[] = {"source", "code", "kernel", "patch", "diff"};
-    fences f = {0};
     size_t at = 0;
-    while (at < n && isspace((unsigned char)s[at]))
-        at++;
-    if (at < n && s[at] != '{') {
-        fences_find(s, n, &f);
-        for (size_t i = 0; i < f.n; i++)
-            if (str_eq(f.v[i].info, "json")) {
-                at = f.v[i].body.at;
-                n = f.v[i].body.end;
-                break;
-            }
-    }
-    while (n > at && isspace((unsigned char)s[n - 1]))
-        n--;
-    json *j = at < n && s[at] == '{' ? json_parse(s + at, n - at, NULL) : NULL;
+    json *j = find_json(s, &at, &n) ? json_parse(s + at, n - at, NULL) : NULL;
     for (size_t i = 0; i < countof(code) && !v->any; i++)
         if (json_str(j, code[i])) {
             str_add(&v->code, json_str(j, code[i]));
@@ -243,7 +255,6 @@ static bool take_json(const char *s, size_t n, struct envelope *v)
         str_add(&v->description, json_str_or(j, "description", ""));
     }
     json_free(j);
-    vec_free(&f);
     return v->any;
 }
 

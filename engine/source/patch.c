@@ -289,7 +289,8 @@ int patch_apply(const char *text, size_t len, const char *patch, size_t plen, co
         w.number = i + 1;
         ok = apply_block(&w, &list.v[i], e);
     }
-    if (ok == 0 && w.text.len == len && memcmp(w.text.s, text, len) == 0)
+    out->nothing = ok == 0 && w.text.len == len && memcmp(w.text.s, text, len) == 0;
+    if (out->nothing)
         ok = err_set(e, ERR_FAIL, "", "the patch changes nothing");
     if (ok == 0) {
         out->text = w.text;

@@ -17,6 +17,7 @@ struct patch_result {
     size_t shifted;        // how many needed an indentation shift
     struct str diagnostic; // where it did not apply: what, the nearest text with its lines and similarity, a
                            // diff between SEARCH and it, the editable lines. Fit to be sent back to a model.
+    bool nothing;          // every block applies, and the text is what it was
 };
 // Applies patch to text. Only bytes inside the region may change (NULL: everywhere); the region is found
 // again by the caller afterwards. Refused with words: no block, a block that matches nothing, more than once,
