@@ -1,4 +1,5 @@
 // Workers, models and budgets: what judges, what proposes, what it costs, what is happening now.
+#include "cmd/headroom.h"
 #include "cmd/show_text.h"
 #include "tui/page.h"
 #include "tui/view.h"
@@ -54,6 +55,10 @@ static void add_preflight(struct page *p, const struct model *m)
         if (json_key(x) && json_is_number(x))
             page_add(p, SLOT_TEXT, "  ceiling: %s %.4g", json_key(x), json_number(x, 0));
     json_free(line);
+    struct str words = {0};
+    headroom_words(m->st, m->session.journal_path, &words);
+    page_block(p, SLOT_TEXT, str_c(&words), words.len);
+    str_free(&words);
 }
 
 static void add_now(struct page *p, const struct model *m)

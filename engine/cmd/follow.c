@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "cmd/event_text.h"
+#include "cmd/headroom.h"
 #include "cmd/show_text.h"
 #include "evolve/lines.h"
 #include "evolve/server.h"
@@ -185,6 +186,10 @@ static int result(struct follower *f)
                "committed\n",
                (long long)(s->iterations - 1));
     }
+    struct str words = {0};
+    headroom_words(s, f->reader.path, &words);
+    fputs(str_c(&words), stdout);
+    str_free(&words);
     return str_eq(s->stop_reason, "error") ? ERR_FAIL : 0;
 }
 

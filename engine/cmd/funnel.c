@@ -1,5 +1,6 @@
 // ksmith funnel: where candidates died, and why; what each operator brought.
 #include "cmd/cmd.h"
+#include "cmd/headroom.h"
 #include "cmd/show_text.h"
 
 #include <math.h>
@@ -99,6 +100,10 @@ static int run(struct args *a)
         if (total)
             print_bins(&b, total);
         print_ops(&s.state);
+        struct str words = {0};
+        headroom_words(&s.state, s.journal_path, &words);
+        fputs(str_c(&words), stdout);
+        str_free(&words);
     }
     vec_free(&b);
     session_close(&s);
