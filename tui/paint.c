@@ -24,7 +24,7 @@ static void title(struct app *a, struct view *v, struct rect r, bool focused)
 {
     struct str s = {0};
     enum slot slot = focused ? SLOT_TITLE_FOCUS : SLOT_TITLE;
-    canvas_fill(&a->canvas, r, slot);
+    canvas_fill(&a->canvas, r, SLOT_TITLE);
     str_addf(&s, " %s ", v->ops->title);
     int col = canvas_put(&a->canvas, r, 0, 1, slot, str_c(&s));
     str_clear(&s);

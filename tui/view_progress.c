@@ -68,14 +68,14 @@ static void make(struct progress_view *p)
         const struct candidate *c = &st->c.v[i];
         double x = p->by_time ? c->born - st->started : (double)i, y = c->speedup.value;
         p->last_x = fmax(p->last_x, x);
-        if (c->status != ST_OK || !(y > 0))
+        if ((c->status != ST_OK && c->id > 0) || !(y > 0))
             continue;
         p->low = fmin(p->low, y);
         p->high = fmax(p->high, y);
         vec_push(&recent, y);
         add(&p->median, x, median(&recent));
         add(&p->tried, x, y);
-        if (c->flags & CF_ACCEPTED && !(c->flags & CF_KILLED)) {
+        if (c->id == 0 || ((c->flags & CF_ACCEPTED) && !(c->flags & CF_KILLED))) {
             add(&p->accepted, x, y);
             if (y > best)
                 add(&p->best, x, best = y);
