@@ -83,6 +83,8 @@ static int list_sites(const char *text, const char *path, const char *func, cons
     size_t offered = 0, refused = 0;
     for (size_t i = 0; i < rule_table_n; i++) {
         rule_sites found = {0};
+        if (!rule_fits(rule_table[i], &s))
+            continue;
         rule_table[i]->sites(&s, &found);
         for (size_t k = 0; k < found.n; k++) {
             *(found.v[k].ok ? &offered : &refused) += 1;

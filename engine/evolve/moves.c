@@ -44,7 +44,8 @@ static int add_rules(const struct moves_env *env, const char *text, size_t len, 
         return -1;
     for (size_t i = 0; i < rule_table_n; i++) {
         rule_sites found = {0};
-        rule_table[i]->sites(&s, &found);
+        if (rule_fits(rule_table[i], &s))
+            rule_table[i]->sites(&s, &found);
         for (size_t k = 0; k < found.n; k++)
             if (found.v[k].ok)
                 add_site(out, rule_table[i], &found.v[k]);

@@ -48,6 +48,7 @@ struct rule {
     const char *name; // "interchange"
     const char *help; // one line
     enum rule_risk risk;
+    bool cuda; // for __global__ kernels of CUDA C; the others are for functions of C
     // Appends every place that looks like one for this rule, applicable or refused with the reason.
     void (*sites)(const struct rule_source *s, rule_sites *out);
     // Rewrites one site: the whole new text in out. params holds one value for each name that the site
@@ -55,6 +56,11 @@ struct rule {
     int (*apply)(const struct rule_source *s, const char *where, const json *params, struct str *out,
                  struct err *e);
 };
+
+static inline bool rule_fits(const struct rule *r, const struct rule_source *s)
+{
+    return r->cuda == s->f.is_global;
+}
 
 // The table of all rules is rule_table[0..rule_table_n), in rules.c.
 extern const struct rule *const rule_table[];

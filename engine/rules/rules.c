@@ -20,6 +20,10 @@ extern const struct rule rule_vecmath;
 extern const struct rule rule_tile;
 extern const struct rule rule_privatize;
 extern const struct rule rule_block;
+extern const struct rule rule_cuda_threads;
+extern const struct rule rule_cuda_stride;
+extern const struct rule rule_cuda_rows;
+extern const struct rule rule_cuda_vector;
 
 const struct rule *const rule_table[] = {
     &rule_interchange,
@@ -40,6 +44,10 @@ const struct rule *const rule_table[] = {
     &rule_tile,
     &rule_privatize,
     &rule_block,
+    &rule_cuda_threads,
+    &rule_cuda_stride,
+    &rule_cuda_rows,
+    &rule_cuda_vector,
 };
 // clang-format on
 const size_t rule_table_n = countof(rule_table);

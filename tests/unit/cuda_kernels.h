@@ -1,0 +1,90 @@
+// Kernels in many spellings for test_cuda_rules.c: arguments and shapes as task.ini has them, and recipes: rules
+// applied in order, "!rule" where it must refuse.
+#pragma once
+#include <stddef.h>
+
+struct kernel {
+    const char *name, *func, *head, *args, *shapes, *source;
+    const char *recipes[4];
+};
+
+#define ELEMENT "y = out f32[N] align=16\nx = in f32[N] align=16\nN = dim i32\n"
+#define ODD "y = out f32[N]\nx = in f32[N]\nN = dim i32\n"
+#define INPLACE "y = inout f32[N]\nx = in f32[N]\nN = dim i32\n"
+#define SIZES "a = N=1 test\nb = N=7 test\nc = N=512 test\nd = N=1003 test bench\n"
+#define ROW "out = out f32[T,H] align=16\nx = in f32[T,H] align=16\nT = dim i32\nH = dim i32\n"
+#define ROWS "a = T=1 H=64 test\nb = T=5 H=1 test\nc = T=3 H=100 test\nd = T=37 H=131 test bench\n"
+#define RUN(grid) "    // launch: k<<<" grid ">>>(y, x, N)\n"
+#define HEAD "__global__ void k(float *y, const float *x, int N)\n{\n"
+#define ID "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+
+static const struct kernel kernels[] = {
+    {"sessions/gelu-cuda", NULL, NULL, NULL, NULL, NULL, {"stride", "stride vector threads", "threads !threads stride !stride vector !vector"}},
+    {"sessions/histogram-cuda", NULL, NULL, NULL, NULL, NULL, {"stride vector", "stride threads"}},
+    {"sessions/layernorm-cuda", NULL, NULL, NULL, NULL, NULL, {"threads !stride", "vector threads", "threads vector !vector"}},
+    {"sessions/rmsnorm-cuda", NULL, NULL, NULL, NULL, NULL, {"threads", "vector", "threads vector"}},
+    {"sessions/softmax-cuda", NULL, NULL, NULL, NULL, NULL, {"rows vector", "rows:team=warp vector", "threads rows"}},
+    {"sessions/attention-score-cuda", NULL, NULL, NULL, NULL, NULL, {"threads !stride !vector"}},
+    // Elements, in the ways they are written.
+    {"test <", "k", NULL, ODD, SIZES, HEAD RUN("ceildiv(N, 128), 128") ID "    if (i < N)\n        y[i] = x[i] * 2.0f;\n}\n",
+     {"stride vector", "threads stride vector", "stride threads"}},
+    {"test >=", "k", NULL, ODD, SIZES,
+     HEAD RUN("(N + 63) / 64, 64") ID "    if (i >= N)\n        return;\n    float v = x[i];\n    y[i] = v * v;\n}\n",
+     {"stride vector", "threads stride"}},
+    {"no braces, other order", "k", NULL, ELEMENT, SIZES,
+     HEAD RUN("(N + 256 - 1) / 256, 256") "    const int i = threadIdx.x + blockDim.x * blockIdx.x;\n    if (N > i) { y[i] = x[i] + 1; }\n}\n",
+     {"stride vector", "threads stride vector"}},
+    {"block is a literal", "k", NULL, ELEMENT, SIZES,
+     HEAD RUN("ceildiv(N, 256), 256") "    int i = blockIdx.x * 256 + threadIdx.x;\n    if (i < N)\n        y[i] = x[i] * 3;\n}\n",
+     {"stride vector", "threads stride vector"}},
+    {"block is a constant", "k", NULL, ELEMENT, SIZES,
+     HEAD "#define THREADS 64 /* warps */\n" RUN("ceildiv(N, THREADS), THREADS") "    int i = blockIdx.x * THREADS + threadIdx.x;\n    if (i < N)\n        y[i] = x[i] * 3;\n}\n",
+     {"stride vector", "threads stride vector"}},
+    {"constant outside the body", "k", NULL, ELEMENT, SIZES,
+     "#define THREADS 64\n" HEAD RUN("ceildiv(N, THREADS), THREADS") "    int i = blockIdx.x * THREADS + threadIdx.x;\n    if (i < N)\n        y[i] = x[i] * 3;\n}\n",
+     {"!threads stride vector"}},
+    {"in place", "k", NULL, INPLACE, SIZES,
+     HEAD RUN("ceildiv(N, 64), 64") ID "    if (i < N)\n        y[i] = 2 * x[i] + y[i];\n}\n", {"stride vector"}},
+    {"plus", "k", NULL, INPLACE, SIZES, HEAD RUN("ceildiv(N, 64), 64") ID "    if (i < N)\n        y[i] += 2 * x[i];\n}\n",
+     {"stride vector"}},
+    {"grid stride already", "k", NULL, ELEMENT, SIZES,
+     HEAD RUN("8, 64") "    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < N; i += gridDim.x * blockDim.x)\n        y[i] = x[i] > 0 ? x[i] : 0;\n}\n",
+     {"!stride vector threads"}},
+    {"size_t and a stride variable", "k", NULL, ELEMENT, SIZES,
+     HEAD RUN("8, 64") "    size_t step = (size_t)blockDim.x * gridDim.x;\n    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < N; i += step) {\n        float a = x[i];\n        y[i] = a + 1;\n    }\n}\n",
+     {"vector", "threads vector"}},
+    {"a neighbour is read", "k", NULL, ELEMENT, SIZES,
+     HEAD RUN("ceildiv(N, 64), 64") ID "    if (i < N)\n        y[i] = x[i] + x[i > 0 ? i - 1 : 0];\n}\n", {"stride vector"}},
+    {"written backwards", "k", NULL, ELEMENT, SIZES,
+     HEAD RUN("ceildiv(N, 64), 64") ID "    if (i < N)\n        y[N - 1 - i] = x[i];\n}\n", {"stride !vector"}},
+    {"written under a condition", "k", NULL, INPLACE, SIZES,
+     HEAD RUN("ceildiv(N, 64), 64") ID "    if (i < N)\n        if (x[i] > 0)\n            y[i] = x[i];\n}\n", {"stride !vector"}},
+    {"a fixed grid", "k", NULL, ELEMENT, "a = N=512 test bench\n",
+     HEAD RUN("8, 64") "    y[blockIdx.x * blockDim.x + threadIdx.x] = x[blockIdx.x * blockDim.x + threadIdx.x];\n}\n",
+     {"!threads !stride !vector"}},
+    {"two bounds", "k", NULL, ELEMENT, SIZES,
+     HEAD RUN("ceildiv(N, 64), 64") ID "    if (i < N)\n        y[i] = x[i];\n    if (i == 0)\n        y[0] = 5;\n}\n", {"!stride threads"}},
+    {"rows by pointers", "k", NULL, ROW, ROWS,
+     "__global__ void k(float *out, const float *x, int T, int H)\n{\n    // launch: k<<<T, 128>>>(out, x, T, H)\n    const float *row = x + (size_t)blockIdx.x * H;\n    float *to = out + (size_t)blockIdx.x * H;\n    for (int h = threadIdx.x; h < H; h += blockDim.x)\n        to[h] = row[h] * 2 + h;\n}\n",
+     {"vector threads", "threads"}},
+    {"lanes", "k", NULL, ROW, ROWS,
+     "__global__ void k(float *out, const float *x, int T, int H)\n{\n    // launch: k<<<ceildiv(T, 4), 128>>>(out, x, T, H)\n    int lane = threadIdx.x % 32, t = blockIdx.x * 4 + threadIdx.x / 32;\n    if (t < T)\n        for (int h = lane; h < H; h += 32)\n            out[t * H + h] = x[t * H + h] + 1;\n}\n",
+     {"vector", "!threads"}},
+    // Rows, a thread each.
+    {"layer norm by rows", "k", NULL, ROW, ROWS,
+     "__global__ void k(float *out, const float *x, int T, int H)\n{\n    // launch: k<<<(T + 31) / 32, 32>>>(out, x, T, H)\n    int t = blockIdx.x * blockDim.x + threadIdx.x;\n    if (t < T) {\n        const float *r = x + t * H;\n        float mean = 0, var = 0;\n        for (int h = 0; h < H; h++)\n            mean += r[h];\n        mean /= H;\n        for (int h = 0; h < H; h++) {\n            float d = r[h] - mean;\n            var += d * d;\n        }\n        var = rsqrtf(var / H + 1e-5f);\n        for (int h = 0; h < H; h++)\n            out[t * H + h] = (r[h] - mean) * var;\n    }\n}\n",
+     {"rows vector", "rows:team=warp vector", "threads rows:team=warp"}},
+    {"softmax that stores on the way", "k", NULL, ROW, ROWS,
+     "__global__ void k(float *out, const float *x, int T, int H)\n{\n    // launch: k<<<ceildiv(T, 128), 128>>>(out, x, T, H)\n    int row = blockIdx.x * 128 + threadIdx.x;\n    if (row >= T) return;\n    float m = x[row * H], s = 0;\n    for (int j = 1; j < H; j++)\n        if (x[row * H + j] > m)\n            m = x[row * H + j];\n    for (int j = 0; j < H; j++) {\n        out[row * H + j] = expf(x[row * H + j] - m);\n        s += out[row * H + j];\n    }\n    for (int j = 0; j < H; ++j)\n        out[row * H + j] /= s;\n}\n",
+     {"rows", "rows:team=warp"}},
+    {"two sums and a minimum", "k", NULL, "y = out f32[T] align=16\nx = in f32[T,H] align=16\nT = dim i32\nH = dim i32\n", ROWS,
+     "__global__ void k(float *y, const float *x, int T, int H)\n{\n    // launch: k<<<ceildiv(T, 64), 64>>>(y, x, T, H)\n    int t = blockIdx.x * blockDim.x + threadIdx.x;\n    if (t < T) {\n        float a = 3, b = 0, low = 1e30f;\n        for (int h = 0; h < H; h++) {\n            a += x[t * H + h];\n            b += x[t * H + h] * x[t * H + h];\n            low = fminf(low, x[t * H + h]);\n        }\n        y[t] = a + b - low;\n    }\n}\n",
+     {"rows vector", "rows:team=warp vector"}},
+    {"a running sum", "k", NULL, ROW, ROWS,
+     "__global__ void k(float *out, const float *x, int T, int H)\n{\n    // launch: k<<<ceildiv(T, 64), 64>>>(out, x, T, H)\n    int t = blockIdx.x * blockDim.x + threadIdx.x;\n    if (t < T) {\n        float a = 0;\n        for (int h = 0; h < H; h++) {\n            a += x[t * H + h];\n            out[t * H + h] = a;\n        }\n    }\n}\n",
+     {"!rows"}},
+    {"an online maximum and sum", "k", NULL, "y = out f32[T]\nx = in f32[T,H]\nT = dim i32\nH = dim i32\n", ROWS,
+     "__global__ void k(float *y, const float *x, int T, int H)\n{\n    // launch: k<<<ceildiv(T, 64), 64>>>(y, x, T, H)\n    int t = blockIdx.x * blockDim.x + threadIdx.x;\n    if (t < T) {\n        float m = -1e30f, s = 0;\n        for (int h = 0; h < H; h++) {\n            float n = fmaxf(m, x[t * H + h]);\n            s = s * expf(m - n) + expf(x[t * H + h] - n);\n            m = n;\n        }\n        y[t] = m + logf(s);\n    }\n}\n",
+     {"!rows"}},
+};
+static const size_t kernels_n = sizeof kernels / sizeof *kernels;
