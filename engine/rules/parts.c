@@ -116,30 +116,37 @@ void parts_block(const struct rule_source *s, const struct loop *l, const char *
     str_free(&head);
 }
 
+void parts_rest_head(const struct rule_source *s, const struct loop *l, const char *start, const char *count,
+                     struct str *out)
+{
+    struct str lo = {0}, hi = {0};
+    parts_operand(s, l->lo, &lo);
+    parts_operand(s, l->hi_node, &hi);
+    str_addf(out, "for (%s%s%s = ", l->declared_inside ? parts_counter_type(l) : "",
+             l->declared_inside ? " " : "", l->var);
+    if (!counted(s, l))
+        str_add(out, start);
+    else if (str_eq(lo.s, "0") && !l->inclusive)
+        str_addf(out, "%s / %s * %s", hi.s, count, count);
+    else
+        str_addf(out, "%s + (%s - %s%s) / %s * %s", lo.s, hi.s, lo.s, l->inclusive ? " + 1" : "", count,
+                 count);
+    str_add(out, "; ");
+    node_text(&s->t, l->cond, out);
+    str_add(out, "; ");
+    node_text(&s->t, l->inc, out);
+    str_add(out, ") ");
+    str_free(&lo);
+    str_free(&hi);
+}
+
 void parts_rest(const struct rule_source *s, const struct loop *l, const char *start, const char *count,
                 struct str *out)
 {
-    struct str lo = {0}, hi = {0}, head = {0}, body = {0};
-    parts_operand(s, l->lo, &lo);
-    parts_operand(s, l->hi_node, &hi);
-    str_addf(&head, "for (%s%s%s = ", l->declared_inside ? parts_counter_type(l) : "",
-             l->declared_inside ? " " : "", l->var);
-    if (!counted(s, l))
-        str_add(&head, start);
-    else if (str_eq(lo.s, "0") && !l->inclusive)
-        str_addf(&head, "%s / %s * %s", hi.s, count, count);
-    else
-        str_addf(&head, "%s + (%s - %s%s) / %s * %s", lo.s, hi.s, lo.s, l->inclusive ? " + 1" : "", count,
-                 count);
-    str_add(&head, "; ");
-    node_text(&s->t, l->cond, &head);
-    str_add(&head, "; ");
-    node_text(&s->t, l->inc, &head);
-    str_add(&head, ") ");
+    struct str head = {0}, body = {0};
+    parts_rest_head(s, l, start, count, &head);
     parts_body(s, l->body, NULL, &body);
     parts_braces(out, head.s, str_c(&body));
-    str_free(&lo);
-    str_free(&hi);
     str_free(&head);
     str_free(&body);
 }

@@ -22,6 +22,9 @@ void parts_block(const struct rule_source *s, const struct loop *l, const char *
 // counter is used, so that it ends where it did.
 void parts_rest(const struct rule_source *s, const struct loop *l, const char *start, const char *count,
                 struct str *out);
+// Its header alone, "for (...) ".
+void parts_rest_head(const struct rule_source *s, const struct loop *l, const char *start, const char *count,
+                     struct str *out);
 // "i_0 + u" or "i_0 + 2 * u": the counter of iteration u of the block that begins at i_0.
 void parts_at(const struct loop *l, const char *start, const char *u, struct str *out);
 // "for (int u = 0; u < U; u++) { code }" after a pragma that unrolls it or makes it vector code.

@@ -62,7 +62,7 @@ static bool statement_ok(const struct rule_source *s, struct nest *x, const stru
 
 static bool loop_plain(const struct rule_source *s, const struct loop *l, char why[240])
 {
-    if (l->is_while || l->has_break || l->step != 1) {
+    if (l->is_while || l->has_break || l->step != 1 || !l->lo || !parts_counter_type(l)) {
         snprintf(why, 240, "the loop over %s is not a for loop with step 1", l->var);
         return false;
     }
@@ -107,7 +107,12 @@ static bool find_nest(const struct rule_source *s, const struct loop *i, struct 
                 snprintf(why, 240, "its body is too long for a register tile");
             return false;
         }
-    return true;
+    bool hidden = parts_in_macro(s, i->var) || parts_in_macro(s, x->j->var);
+    for (size_t k = 0; k < x->locals.n && !hidden; k++)
+        hidden = parts_in_macro(s, x->locals.v[k]);
+    if (hidden)
+        snprintf(why, 240, "a macro names a variable that would be replaced");
+    return !hidden;
 }
 
 // Names that the rewrite introduces.
@@ -148,7 +153,7 @@ struct writer {
     const struct rule_source *s;
     const struct nest *x;
     const struct names *n;
-    struct subst subst[LOCALS_MAX];
+    struct subst subst[LOCALS_MAX + 2]; // locals, then i and j
     struct str *out;
 };
 
@@ -173,14 +178,9 @@ __attribute__((format(printf, 3, 4))) static void line(struct writer *w, int dep
 static void write_cells(struct writer *w, int depth, const char *statement)
 {
     const struct names *n = w->n;
-    bool uses_i = strstr(statement, w->x->i->var) != NULL, uses_j = strstr(statement, w->x->j->var) != NULL;
     line(w, depth, "for (int %s = 0; %s < %s; %s++) {", n->ii, n->ii, n->ti, n->ii);
-    if (uses_i)
-        line(w, depth + 1, "const %s %s = %s + %s;", type_of(w->x->i), w->x->i->var, n->i0, n->ii);
     line(w, depth + 1, "#pragma omp simd");
     line(w, depth + 1, "for (int %s = 0; %s < %s; %s++) {", n->jj, n->jj, n->tj, n->jj);
-    if (uses_j)
-        line(w, depth + 2, "const %s %s = %s + %s;", type_of(w->x->j), w->x->j->var, n->j0, n->jj);
     line(w, depth + 2, "%s", statement);
     line(w, depth + 1, "}");
     line(w, depth, "}");
@@ -189,7 +189,7 @@ static void write_cells(struct writer *w, int depth, const char *statement)
 static void write_statement(struct writer *w, int depth, const struct node *n)
 {
     struct str text = {0};
-    size_t ns = w->x->locals.n;
+    size_t ns = w->x->locals.n + 2;
     if (n->kind == N_EXPR) {
         ast_clone(&w->s->t, n, w->subst, ns, &text);
         write_cells(w, depth, str_c(&text));
@@ -224,74 +224,50 @@ static void write_statement(struct writer *w, int depth, const struct node *n)
     str_free(&text);
 }
 
-// The original loops over what is left: i from `from` while below `below` (NULL: as written), j likewise.
-struct range {
+// "for (int i = i_0; i < i_0 + TI; i++) "
+static void head_of_block(const struct loop *l, const char *start, const char *size, struct str *out)
+{
+    str_addf(out, "for (%s %s = %s; %s < %s + %s; %s++) ", type_of(l), l->var, start, l->var, start, size,
+             l->var);
+}
+
+// Blocks of the loop `in`, within a block of the loop `out`, and the rest of `in` there; then the rest of
+// all.
+struct side {
     const struct loop *l;
-    const char *from, *below;
+    const char *start, *size;
 };
-
-static void write_rest(struct writer *w, int depth, struct range i, struct range j)
-{
-    struct range both[] = {i, j};
-    for (int k = 0; k < 2; k++) {
-        const struct loop *l = both[k].l;
-        struct str lo = {0}, hi = {0};
-        poly_print(&l->lo_p, &lo);
-        poly_print(&l->hi_p, &hi);
-        line(w, depth + k, "for (%s %s = %s; %s < %s; %s++)%s", type_of(l), l->var,
-             both[k].from ? both[k].from : lo.s, l->var, both[k].below ? both[k].below : hi.s, l->var,
-             k && j.l->body->kind == N_BLOCK ? " {" : "");
-        str_free(&lo);
-        str_free(&hi);
-    }
-    struct str body = {0};
-    char *indent = xasprintf("%*s", 4 * (depth + 2), "");
-    parts_body(w->s, j.l->body, NULL, &body);
-    rewrite_lines(w->out, indent, str_c(&body));
-    if (j.l->body->kind == N_BLOCK)
-        line(w, depth + 1, "}");
-    free(indent);
-    str_free(&body);
-}
-
-// "i_0 = lo" and the loop over whole blocks of it.
-static void open_blocks(struct writer *w, int depth, const struct loop *l, const char *at, const char *size)
-{
-    struct str lo = {0}, hi = {0};
-    poly_print(&l->lo_p, &lo);
-    poly_print(&l->hi_p, &hi);
-    line(w, depth, "%s %s = %s;", type_of(l), at, lo.s);
-    line(w, depth, "for (; %s < %s && %s - %s >= %s; %s += %s) {", at, hi.s, hi.s, at, size, at, size);
-    str_free(&lo);
-    str_free(&hi);
-}
 
 static void write_tile(struct writer *w, bool j_outside)
 {
     const struct names *n = w->n;
-    const struct loop *i = w->x->i, *j = w->x->j;
-    char *i_end = xasprintf("%s + %s", n->i0, n->ti), *j_end = xasprintf("%s + %s", n->j0, n->tj);
-    if (j_outside) {
-        open_blocks(w, 0, j, n->j0, n->tj);
-        open_blocks(w, 1, i, n->i0, n->ti);
-    } else {
-        open_blocks(w, 0, i, n->i0, n->ti);
-        open_blocks(w, 1, j, n->j0, n->tj);
-    }
-    for (const struct node *k = parts_first(j->body); k; k = parts_next(j->body, k))
-        write_statement(w, 2, k);
-    line(w, 1, "}");
-    if (j_outside) {
-        write_rest(w, 1, (struct range){i, n->i0, NULL}, (struct range){j, n->j0, j_end});
-        line(w, 0, "}");
-        write_rest(w, 0, (struct range){i, NULL, NULL}, (struct range){j, n->j0, NULL});
-    } else {
-        write_rest(w, 1, (struct range){i, n->i0, i_end}, (struct range){j, n->j0, NULL});
-        line(w, 0, "}");
-        write_rest(w, 0, (struct range){i, n->i0, NULL}, (struct range){j, NULL, NULL});
-    }
-    free(i_end);
-    free(j_end);
+    const struct side i = {w->x->i, n->i0, n->ti}, j = {w->x->j, n->j0, n->tj};
+    const struct side *out = j_outside ? &j : &i, *in = j_outside ? &i : &j;
+    const struct rule_source *s = w->s;
+    struct str tile = {0}, row = {0}, body = {0}, head = {0}, inner = {0}, *all = w->out;
+    w->out = &tile;
+    for (const struct node *k = parts_first(j.l->body); k; k = parts_next(j.l->body, k))
+        write_statement(w, 0, k);
+    w->out = all;
+    parts_body(s, j.l->body, NULL, &body);
+    parts_block(s, in->l, in->start, in->size, tile.s, &row);
+    // What is left of `in`, for the iterations of `out` in this block; j stays the inner loop.
+    struct str in_rest = {0}, out_block = {0}, out_rest = {0};
+    parts_rest_head(s, in->l, in->start, in->size, &in_rest);
+    head_of_block(out->l, out->start, out->size, &out_block);
+    parts_braces(&inner, j_outside ? out_block.s : in_rest.s, str_c(&body));
+    parts_braces(&row, j_outside ? in_rest.s : out_block.s, inner.s);
+    parts_block(s, out->l, out->start, out->size, row.s, all);
+    // What is left of `out`, for all of `in`.
+    parts_rest_head(s, out->l, out->start, out->size, &out_rest);
+    parts_header(s, in->l, &head);
+    str_addc(&head, ' ');
+    str_clear(&inner);
+    parts_braces(&inner, j_outside ? out_rest.s : head.s, str_c(&body));
+    parts_braces(all, j_outside ? head.s : out_rest.s, inner.s);
+    struct str *made[] = {&tile, &row, &body, &head, &inner, &in_rest, &out_block, &out_rest};
+    for (size_t k = 0; k < countof(made); k++)
+        str_free(made[k]);
 }
 
 // Which of the two loops steps outside the other from block to block. The outer one's data stay in the cache
@@ -337,6 +313,9 @@ static int apply(const struct rule_source *s, const char *where, const json *par
     struct writer w = {.s = s, .x = &x, .n = &n, .out = &code};
     for (size_t k = 0; k < x.locals.n; k++)
         w.subst[k] = (struct subst){x.locals.v[k], n.cells[k]};
+    char *i_at = xasprintf("%s + %s", n.i0, n.ii), *j_at = xasprintf("%s + %s", n.j0, n.jj);
+    w.subst[x.locals.n] = (struct subst){x.i->var, i_at};
+    w.subst[x.locals.n + 1] = (struct subst){x.j->var, j_at};
     write_tile(&w, str_eq(rewrite_param(params, "outer", x.j->var), x.j->var));
     parts_place(s, stmt, str_c(&code), &placed);
     static const char *const ti[] = {"1", "2", "3", "4", "6", "8", "12", NULL};
@@ -348,6 +327,8 @@ static int apply(const struct rule_source *s, const char *where, const json *par
         r = rewrite_need_flag(s, &placed, "-fopenmp-simd", e);
     str_addn(out, placed.s, placed.len);
     names_close(&n);
+    free(i_at);
+    free(j_at);
     str_free(&code);
     str_free(&placed);
     vec_free(&x.locals);
