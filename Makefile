@@ -37,7 +37,7 @@ UNIT_C   := $(call find_c,tests/unit)
 PROGRAMS := $(BUILD)/ksmith $(if $(CPU_C),$(BUILD)/ksmith-cpu) $(if $(wildcard gpu/cuda/main.c),$(BUILD)/ksmith-cuda)
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_C))
 
-.PHONY: man all deps demo test bench crash test-servers install bundle lint format clean units
+.PHONY: man all deps demo test bench crash gpu-test gpu-bench test-servers install bundle lint format clean units
 all: $(PROGRAMS)
 
 $(BUILD)/obj/%.o: %.c Makefile
@@ -102,6 +102,12 @@ $(BUILD)/models-real: tests/models/real.c $(BUILD)/libks.a $(BUILD)/libbase.a
 test-servers: deps
 	@$(MAKE) --no-print-directory $(BUILD)/models-real
 	@tests/models/servers.sh $(BUILD)
+
+# What only a GPU can show; where there is none the tests skip.
+gpu-test: all
+	@BUILD=$(BUILD) tests/gpu.sh
+gpu-bench: all
+	@python3 tests/gpu/bench.py $(BUILD)
 
 install: all
 	@tests/install.sh $(BUILD) $(DESTDIR)$(PREFIX)

@@ -207,6 +207,17 @@ static int resolve(struct gpu_kernel *k, const json *names, struct str *why)
     return 0;
 }
 
+static bool scratch_fits(const struct build_shop *s, const struct gpu_kernel *k, const struct plan_at *at,
+                         struct str *why)
+{
+    double bytes = 0, most = (double)s->device->memory / 4;
+    for (int i = 0; i < at->nscratch; i++)
+        bytes += (double)at->scratch[i] * (double)dtype_info(k->plan.scratch.v[i].type)->size;
+    if (bytes > most)
+        str_addf(why, "asks for %.3g GB of scratch memory; %.3g GB are allowed", bytes * 1e-9, most * 1e-9);
+    return bytes <= most;
+}
+
 // Numbers at every shape must be launchable; they are part of the identity too.
 static int check_plan(const struct build_shop *s, struct gpu_kernel *k, const int64_t *const *shapes,
                       size_t n, struct str *why)
@@ -225,7 +236,7 @@ static int check_plan(const struct build_shop *s, struct gpu_kernel *k, const in
         }
     }
     for (size_t x = 0; x < n; x++) {
-        if (plan_eval(&k->plan, s->task, shapes[x], &at, why) < 0)
+        if (plan_eval(&k->plan, s->task, shapes[x], &at, why) < 0 || !scratch_fits(s, k, &at, why))
             return -1;
         for (int i = 0; i < at.n; i++)
             if (plan_fits(&at.launch[i], k->plan.launches.v[i].name, report_find(&k->reports, k->symbol[i]),

@@ -22,6 +22,7 @@ struct shop_device {
     int major, minor;
     struct launch_limits limits;
     char driver[64];
+    uint64_t memory;
 };
 
 // task and device must outlive the shop.

@@ -249,7 +249,8 @@ int device_open(struct device *d, const struct judge *j, struct err *e)
         return err_sys(e, "", "no room for a staging area");
     if (!start(d, &f))
         return fault_to_err(&f, e);
-    d->shop_device = (struct shop_device){d->facts.major, d->facts.minor, d->facts.limits, {0}};
+    d->shop_device =
+        (struct shop_device){d->facts.major, d->facts.minor, d->facts.limits, {0}, d->facts.memory};
     memcpy(d->shop_device.driver, d->facts.driver, sizeof d->shop_device.driver);
     if (shop_open(&j->task, &d->shop_device, &d->shop, e) < 0)
         return -1;

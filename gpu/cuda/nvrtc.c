@@ -75,7 +75,7 @@ static const struct entry {
     "#define LONG_MIN (-LONG_MAX - 1)\n#define ULONG_MAX 18446744073709551615ul\n"                          \
     "#define LLONG_MAX 9223372036854775807LL\n#define SHRT_MAX 32767\n#define UCHAR_MAX 255\n#endif\n"
 #define ASSERT                                                                                       \
-    "#pragma once\n#ifdef NDEBUG\n#define assert(e) ((void)0)\n#else\n"                              \
+    "#pragma once\n#undef assert\n#ifdef NDEBUG\n#define assert(e) ((void)0)\n#else\n"               \
     "extern \"C\" __device__ void __assertfail(const char *, const char *, unsigned, const char *, " \
     "unsigned long);\n"                                                                              \
     "#define assert(e) ((e) ? (void)0 : __assertfail(#e, __FILE__, __LINE__, __func__, 1))\n#endif\n"
