@@ -64,6 +64,10 @@ struct judge_ops {
     bool (*baseline_right)(struct judge *j, json *problems);
     bool (*baseline_times)(struct judge *j, json *problems);
     void (*ceilings)(struct judge *j, json *out); // also into copy_ceiling and fma_ceiling
+    // Slow checks of one that won its race, before the recheck. NULL: none.
+    bool (*promote)(struct judge *j, const struct binary *b, struct fault *f);
+    // What a profiler says of a binary. NULL: there is none.
+    bool (*profile)(struct judge *j, const struct binary *b, json *out, struct fault *f);
     // Expected values from the baseline, for bench shapes whose reference takes too long. NULL: it never
     // does.
     bool (*stand_in)(struct judge *j, struct shape_data *s, struct fault *f);
@@ -77,6 +81,7 @@ void judge_cores(struct judge *j);                            // chooses the cor
 // stages.c
 void judge_verdict(void *user, const json *request);
 void judge_anchor(void *user, const json *request);
+void judge_profile(void *user, const json *request);
 
 // sample.c, baseline.c: of the CPU
 void judge_spec(const struct judge *j, const struct binary *b, struct side_spec *out);

@@ -197,6 +197,10 @@ static bool run_race(struct verdict *v)
             json_put_str(v->out, "regress", regressed(j, &first));
     }
     ok = ok && v->fault.status == STATUS_OK;
+    if (ok && faster && j->ops->promote) {
+        stage(v, "sanitize");
+        ok = j->ops->promote(j, &v->entry.binary, &v->fault);
+    }
     if (ok && faster) {
         struct race_plan again = {.least = 8,
                                   .most = 8,
@@ -339,5 +343,23 @@ void judge_anchor(void *user, const json *request)
     }
     worker_send(o);
     race_free(&r);
+    str_free(&log);
+}
+
+void judge_profile(void *user, const json *request)
+{
+    struct judge *j = user;
+    struct entry x;
+    struct str log = {0};
+    struct fault f = {0};
+    json *o = json_object();
+    bool ok = j->compiler && j->ops->profile
+                  ? j->ops->build(j, request, &x, &log, &f) && j->ops->profile(j, &x.binary, o, &f)
+                  : fault_set(&f, STATUS_TROUBLE, "there is no profiler for this backend");
+    json_put_str(o, "ev", ok ? "profile" : "error");
+    json_put_int(o, "id", json_int(request, "id", -1));
+    if (!ok)
+        json_put_str(o, "msg", f.reason);
+    worker_send(o);
     str_free(&log);
 }

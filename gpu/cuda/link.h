@@ -69,6 +69,7 @@ enum trial_flag {
     TRIAL_GRAPH = 1,    // timed: the launches as a graph, each side `samples` times in turn
     TRIAL_BRIEF = 2,    // answer only the first thing that is wrong
     TRIAL_MISALIGN = 4, // buffers start anywhere that the task allows
+    TRIAL_SEPARATE = 8, // every buffer is an allocation of its own without red zones, for memory checkers
 };
 struct trial {
     uint64_t salt;
@@ -109,5 +110,6 @@ struct trial_answer {
     uint64_t hashes;            // of all stores that the trial used
 };
 
-// The GPU process: never returns.
-__attribute__((noreturn)) void card_main(void);
+// The GPU process; with a file it answers the questions recorded there (trial_record) and says on standard
+// error what went wrong: that is what memory checkers and profilers run. Never returns.
+__attribute__((noreturn)) void card_main(const char *file);

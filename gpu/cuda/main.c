@@ -12,7 +12,7 @@
 int main(int argc, char **argv)
 {
     if (argc > 1 && str_eq(argv[1], "--card"))
-        card_main();
+        card_main(argc > 2 ? argv[2] : NULL);
     if (argc > 1 && str_eq(argv[1], "--nvrtc"))
         nvrtc_main();
     if (argc > 1 && str_eq(argv[1], "--child"))

@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "base/io.h"
+#include "cuda/tools.h"
 #include "cuda/verify.h"
 #include "worker.h"
 
@@ -143,6 +144,8 @@ int cuda_referee(void)
                                          .baseline_right = cuda_baseline_right,
                                          .baseline_times = cuda_baseline_times,
                                          .ceilings = cuda_ceilings,
+                                         .promote = tools_sanitize,
+                                         .profile = tools_profile,
                                          .stand_in = cuda_stand_in};
     struct judge j = {.ops = &ops, .unit = "GPU", .copy_slack = 1.03};
     return judge_main(&j);

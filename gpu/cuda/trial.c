@@ -116,7 +116,9 @@ static bool make_question(const struct device *d, const struct judge *j, const s
                       .contents = (uint32_t)s->nsets,
                       .buffers = (uint32_t)j->buffers.n,
                       .samples = s->samples,
-                      .red = s->flags & TRIAL_GRAPH ? RED_RACE : RED_CHECK,
+                      .red = s->flags & TRIAL_SEPARATE ? 0
+                             : s->flags & TRIAL_GRAPH  ? RED_RACE
+                                                       : RED_CHECK,
                       .repeat = s->repeat ? s->repeat : 1};
     put(q, &t, sizeof t);
     put_buffers(j, s, q);
@@ -208,6 +210,55 @@ bool trial_run(struct device *d, struct judge *j, const struct trial_spec *s, st
     str_free(&q);
     str_free(&answer);
     return ok;
+}
+
+static void record(FILE *to, enum card_op op, const void *data, size_t n)
+{
+    struct card_head h = {(uint32_t)op, (uint32_t)n};
+    fwrite(&h, sizeof h, 1, to);
+    fwrite(data, 1, n, to);
+}
+
+static void record_store(const struct device *d, uint32_t id, FILE *to)
+{
+    const struct stored *s = &d->stores.v[id];
+    struct card_store room = {.id = id, .bytes = s->bytes};
+    struct card_seal seal = {.id = id, .nonce = s->nonce, .seal = s->sealed, .key = d->key, .salt = s->salt};
+    record(to, CARD_STORE, &room, sizeof room);
+    for (uint64_t at = 0; at < s->bytes; at += CARD_STAGING) {
+        uint64_t n = s->bytes - at < CARD_STAGING ? s->bytes - at : CARD_STAGING;
+        struct card_store part = {.id = id, .offset = at, .bytes = n};
+        record(to, CARD_FILL, &part, sizeof part);
+        fwrite((const char *)s->data + at, 1, n, to);
+    }
+    record(to, CARD_SEAL, &seal, sizeof seal);
+}
+
+bool trial_record(struct device *d, struct judge *j, const struct trial_spec *s, const char *path,
+                  struct fault *f)
+{
+    struct str q = {0};
+    int32_t ordinal = d->ordinal;
+    for (size_t i = 0; i < s->nsets; i++)
+        if (!device_put(d, j, s->shape, s->sets[i], f))
+            return false;
+    FILE *to = make_question(d, j, s, &q, f) ? fopen(path, "wbe") : NULL;
+    bool ok = to != NULL;
+    if (to) {
+        record(to, CARD_OPEN, &ordinal, sizeof ordinal);
+        record(to, CARD_LOAD, d->trusted.s, d->trusted.len);
+        for (size_t i = 0; i < s->nsets; i++)
+            for (int b = 0; b < j->buffers.n; b++) {
+                uint32_t both[] = {s->sets[i]->device_in[b], s->sets[i]->device_wanted[b]};
+                for (int k = 0; k < 2; k++)
+                    if (both[k])
+                        record_store(d, both[k], to);
+            }
+        record(to, CARD_TRIAL, q.s, q.len);
+        ok = fclose(to) == 0;
+    }
+    str_free(&q);
+    return ok || (f->status == STATUS_OK && fault_set(f, STATUS_TROUBLE, "cannot write %s", path));
 }
 
 void trial_free(struct trial_out *o)

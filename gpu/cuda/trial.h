@@ -22,6 +22,9 @@ struct trial_out {
 // no fault here: see trial_words.
 bool trial_run(struct device *d, struct judge *j, const struct trial_spec *s, struct trial_out *out,
                int *side, struct fault *f);
+// Writes the trial and all that it needs on the device to a file, for `ksmith-cuda --card FILE`.
+bool trial_record(struct device *d, struct judge *j, const struct trial_spec *s, const char *path,
+                  struct fault *f);
 void trial_free(struct trial_out *o);
 // Whether a result is faultless; else f gets the words.
 bool trial_right(const struct judge *j, const struct trial_spec *s, int buffer, const struct item_result *r,
