@@ -70,8 +70,3 @@ int cudaflags_check(const char *flag, bool allow_fast_math, struct err *e)
     return err_set(e, ERR_USAGE, hint,
                    "the flag '%s' is not on the list of those that a CUDA candidate may carry", flag);
 }
-
-const char *cudaflags_name(size_t i)
-{
-    return i < countof(flags) ? flags[i].text : NULL;
-}

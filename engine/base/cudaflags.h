@@ -4,5 +4,3 @@
 
 // allow_fast_math: the task lets results change as these flags change them. 0, or -1 and what is wrong.
 int cudaflags_check(const char *flag, bool allow_fast_math, struct err *e);
-// The list, for pages and completion; ending in '=' where a value follows; NULL behind the last.
-const char *cudaflags_name(size_t i);
