@@ -1,5 +1,6 @@
 #include "evolve/asking.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "evolve/context.h"
 #include "evolve/engine_int.h"
@@ -8,15 +9,16 @@
 
 #include <math.h>
 
-// As many unjudged candidates as the worker should find waiting; more would be bred from parents that are out
-// of date.
-enum { QUEUE = 3, FRUITLESS = 24 };
+// As many unjudged candidates as the worker should find waiting: more would be bred from parents that are out
+// of date. How many requests run meanwhile is the engineer's word (`parallel`).
+enum { QUEUE = 3, FRUITLESS = 24, TURN_NS = 4000000 };
 
 struct asking {
     struct engine *en;
     struct proposers *p;
     int running;
     size_t replayed; // steps of the recording that were asked
+    int more;        // a timer: the rest of what may be asked
     int fruitless;   // answers in a row that gave no candidate
     char said[200];  // why no more is asked, said once
 };
@@ -51,6 +53,8 @@ void asking_close(struct engine *en)
 {
     if (!en->asking)
         return;
+    if (en->asking->more)
+        loop_cancel(en->loop, en->asking->more);
     proposers_close(en->asking->p);
     free(en->asking);
     en->asking = NULL;
@@ -371,6 +375,13 @@ static void repeat_one(struct asking *a)
     replay_step_free(&s);
 }
 
+static void on_more(void *user)
+{
+    struct asking *a = user;
+    a->more = 0;
+    asking_next(a->en);
+}
+
 void asking_next(struct engine *en)
 {
     struct asking *a = en->asking;
@@ -382,8 +393,16 @@ void asking_next(struct engine *en)
             repeat_one(a);
         return;
     }
-    while (unjudged(en->state) + a->running < QUEUE + (en->work == WORK_NONE) && ask_one(a))
-        ;
+    // Each answer may become an iteration: no more are asked than the run may still have.
+    double most = population_budget(en->state, "iterations", en->task.iterations);
+    int64_t until = clock_ns() + TURN_NS;
+    while (unjudged(en->state) < QUEUE &&
+           (most <= 0 || (double)(en->state->iterations - 1 + a->running) < most) && ask_one(a))
+        if (clock_ns() > until) { // a prompt takes milliseconds, and steering waits for the turn to end
+            if (!a->more)
+                a->more = loop_after(en->loop, 1, on_more, a);
+            return;
+        }
 }
 
 int asking_explain(struct engine *en, int64_t id, const char *model, char tag[24], struct err *e)

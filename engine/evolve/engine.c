@@ -500,8 +500,9 @@ static void finish(struct engine *en)
         log_line("journal: %s", e.msg);
     while (lineage_idle(en->session->lineage, en->state, 4, &e) > 0)
         ;
-    log_line("longest turn of the loop %.1f ms, %.2f s of CPU in %.1f s", loop_longest_turn_ms(en->loop),
-             clock_cpu(), clock_wall() - en->started_wall);
+    log_line("longest turn of the loop %.1f ms, %.1f ms of CPU; %.2f s of CPU in %.1f s",
+             loop_longest_turn_ms(en->loop), loop_longest_work_ms(en->loop), clock_cpu(),
+             clock_wall() - en->started_wall);
     en->phase = PHASE_STOPPED;
     engine_status(en);
 }

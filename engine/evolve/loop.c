@@ -8,9 +8,14 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+// A turn that took so long ends before the rest of what is ready, so that urgent descriptors wait for a slice
+// and not for all that arrived together.
+enum { SLICE_NS = 8000000 };
+
 struct watch {
     int fd;
     short events;
+    bool urgent;
     loop_fd_fn *fn;
     void *user;
 };
@@ -30,8 +35,10 @@ struct loop {
     int signal_fd;
     loop_signal_fn *signal_fn;
     void *signal_user;
+    size_t turn_from; // where the last turn ended among what was ready
     bool stopped;
     int64_t longest_ns;
+    double longest_cpu; // seconds
 };
 
 struct loop *loop_new(void)
@@ -64,11 +71,19 @@ static struct watch *find(struct loop *l, int fd)
 
 void loop_watch(struct loop *l, int fd, short events, loop_fd_fn *fn, void *user)
 {
-    struct watch w = {fd, events, fn, user}, *old = find(l, fd);
-    if (old)
+    struct watch w = {fd, events, false, fn, user}, *old = find(l, fd);
+    if (old) {
+        w.urgent = old->urgent;
         *old = w;
-    else
+    } else
         vec_push(&l->watches, w);
+}
+
+void loop_urgent(struct loop *l, int fd)
+{
+    struct watch *w = find(l, fd);
+    if (w)
+        w->urgent = true;
 }
 
 void loop_unwatch(struct loop *l, int fd)
@@ -129,10 +144,10 @@ static int next_wait(const struct loop *l)
     return first <= now ? 0 : (int)((first - now + 999999) / 1000000);
 }
 
-static void fire_timers(struct loop *l)
+static void fire_timers(struct loop *l, int64_t until)
 {
     int64_t now = clock_ns();
-    for (;;) {
+    do {
         size_t due = l->timers.n;
         for (size_t i = 0; i < l->timers.n; i++)
             if (l->timers.v[i].at <= now && (due == l->timers.n || l->timers.v[i].at < l->timers.v[due].at))
@@ -142,6 +157,31 @@ static void fire_timers(struct loop *l)
         struct timer t = l->timers.v[due];
         vec_remove(&l->timers, due);
         t.fn(t.user);
+    } while (clock_ns() < until);
+}
+
+static void call_watch(struct loop *l, size_t i, bool urgent)
+{
+    struct pollfd p = l->polled.v[i];
+    // A callback before this one may have unwatched it.
+    struct watch *w = p.revents ? find(l, p.fd) : NULL;
+    if (w && w->urgent == urgent) {
+        struct watch copy = *w;
+        copy.fn(copy.user, p.fd, p.revents);
+    }
+}
+
+static void call_ready(struct loop *l, int64_t until)
+{
+    size_t n = l->polled.n, from = n ? l->turn_from % n : 0;
+    for (size_t i = 0; i < n; i++)
+        call_watch(l, i, true);
+    for (size_t k = 0; k < n; k++) {
+        call_watch(l, (from + k) % n, false);
+        if (clock_ns() > until) {
+            l->turn_from = (from + k + 1) % n;
+            return;
+        }
     }
 }
 
@@ -155,19 +195,16 @@ void loop_step(struct loop *l, int wait_ms)
         vec_push(&l->polled, (struct pollfd){l->watches.v[i].fd, l->watches.v[i].events, 0});
     int ready = poll(l->polled.v, l->polled.n, wait_ms);
     int64_t start = clock_ns();
-    for (size_t i = 0; ready > 0 && i < l->polled.n; i++) {
-        struct pollfd p = l->polled.v[i];
-        // A callback before this one may have unwatched it.
-        struct watch *w = p.revents ? find(l, p.fd) : NULL;
-        if (w) {
-            struct watch copy = *w;
-            copy.fn(copy.user, p.fd, p.revents);
-        }
-    }
-    fire_timers(l);
+    double cpu = clock_cpu();
+    if (ready > 0)
+        call_ready(l, start + SLICE_NS);
+    fire_timers(l, start + 2 * SLICE_NS);
     int64_t turn = clock_ns() - start;
     if (turn > l->longest_ns)
         l->longest_ns = turn;
+    cpu = clock_cpu() - cpu;
+    if (cpu > l->longest_cpu)
+        l->longest_cpu = cpu;
 }
 
 void loop_run(struct loop *l)
@@ -180,6 +217,11 @@ void loop_run(struct loop *l)
 void loop_stop(struct loop *l)
 {
     l->stopped = true;
+}
+
+double loop_longest_work_ms(const struct loop *l)
+{
+    return l->longest_cpu * 1e3;
 }
 
 double loop_longest_turn_ms(const struct loop *l)

@@ -95,6 +95,7 @@ static void on_connect(void *user, int fd, short revents)
     struct client *c = xcalloc(1, sizeof *c);
     c->server = s;
     c->lines = lines_new(s->loop, peer, peer, REQUEST_MAX, &ops, c);
+    loop_urgent(s->loop, peer);
     vec_push(&s->clients, c);
 }
 
@@ -129,6 +130,7 @@ struct server *server_open(struct loop *l, const char *path, server_fn *fn, void
     struct server *s = xcalloc(1, sizeof *s);
     *s = (struct server){.loop = l, .fd = fd, .path = xstrdup(path), .fn = fn, .user = user};
     loop_watch(l, fd, POLLIN, on_connect, s);
+    loop_urgent(l, fd);
     return s;
 }
 

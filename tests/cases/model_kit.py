@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 KSMITH = os.path.join(ROOT, os.environ.get("BUILD", "build"), "ksmith")
@@ -34,6 +35,10 @@ class Served:
 
     def __enter__(self):
         return self
+
+    def stats(self):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/stats") as f:
+            return json.load(f)
 
     def __exit__(self, *_):
         self.process.kill()

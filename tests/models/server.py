@@ -20,6 +20,23 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 TEXT = "Hello w\u00f6rld \u20ac \U0001f600, a reply of a few words.\n"
 KEY = os.environ.get("TEST_MODEL_KEY", "")
+# A candidate for the sgemm session that nobody gave before.
+UNIQUE = """<name>Try {n}</name>
+<description>{words}</description>
+<source>
+// C = A * B for row-major matrices, as everybody writes it first.
+void sgemm(const float *A, const float *B, float *C, int M, int N, int K)
+{{
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) {{
+            float sum = {n} * 0.0f;
+            for (int k = 0; k < K; k++)
+                sum += A[i * K + k] * B[k * N + j];
+            C[i * N + j] = sum;
+        }}
+}}
+</source>
+"""
 stats, lock, replies = {}, threading.Lock(), []
 
 
@@ -132,7 +149,13 @@ class Handler(BaseHTTPRequestHandler):
             s["title"] = self.headers.get("X-Title") or ""
             s["messages"] = len(body["messages"])
             s["seen"][last[:80]] = s["seen"].get(last[:80], 0) + 1
-        self.scenario(scenario, rest, body, n, key, last)
+            s["now"] = s.get("now", 0) + 1
+            s["most"] = max(s.get("most", 0), s["now"])
+        try:
+            self.scenario(scenario, rest, body, n, key, last)
+        finally:
+            with lock:
+                s["now"] -= 1
 
     def scenario(self, scenario, rest, body, n, key, last):
         if "need-key" in self.words and key != KEY:
@@ -143,7 +166,7 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(404, {"detail": "Not Found"})
             return
         if "storm" in self.words:
-            self.storm(body, n, last)
+            self.storm(scenario, body, n, last)
             return
         for w in self.words:
             r = reject(w, body, n)
@@ -155,7 +178,7 @@ class Handler(BaseHTTPRequestHandler):
         self.reply(body, n)
 
     # Faults drawn for each request; what was answered whole is counted, so that the test can compare its accounts.
-    def storm(self, body, n, last):
+    def storm(self, scenario, body, n, last):
         r = random.Random(n)
         kind = r.choices(["ok", "429", "500", "reset", "stall", "cut"], [50, 20, 8, 8, 4, 10])[0]
         if kind == "429":
@@ -164,11 +187,14 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(500, {"error": {"message": "boom"}})
         else:
             self.words = ["frag", {"reset": "reset", "stall": "stall", "cut": "cut"}.get(kind, "plain")]
+            text, name = "answer to " + last[:80] + " " + "x" * r.randrange(4000), last[:80]
+            if "unique" in scenario:
+                text, name = UNIQUE.format(n=n, words="x" * r.randrange(4000)), str(n)
             if kind == "ok":
                 with lock:
-                    w = stats["storm"]["whole"]
-                    w[last[:80]] = w.get(last[:80], 0) + 1
-            self.reply(body, n, "answer to " + last[:80] + " " + "x" * r.randrange(4000))
+                    w = stats[scenario]["whole"]
+                    w[name] = w.get(name, 0) + 1
+            self.reply(body, n, text)
 
     def text(self, n):
         if "ladder" in self.words:
