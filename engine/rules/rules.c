@@ -20,6 +20,7 @@ extern const struct rule rule_vecmath;
 extern const struct rule rule_tile;
 extern const struct rule rule_privatize;
 extern const struct rule rule_block;
+extern const struct rule rule_pack;
 extern const struct rule rule_cuda_threads;
 extern const struct rule rule_cuda_stride;
 extern const struct rule rule_cuda_rows;
@@ -44,6 +45,7 @@ const struct rule *const rule_table[] = {
     &rule_tile,
     &rule_privatize,
     &rule_block,
+    &rule_pack,
     &rule_cuda_threads,
     &rule_cuda_stride,
     &rule_cuda_rows,

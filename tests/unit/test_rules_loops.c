@@ -45,6 +45,20 @@ static const struct {
      "for (int i = 0; i < n; i++) for (int j = 0; j <= i; j++) y[i * n + j] = x[j] + i;"},
     {"block", 0, "used after",
      "int i, j = 0; for (i = 0; i < n; i++) for (j = 0; j < m; j++) y[i * m + j] = 1; y[0] = i;"},
+    {"pack", 1, NULL,
+     "for (int i = 0; i < n; i++)\n  for (int j = 0; j < 6; j++) {\n    float s = 0;\n    for (int c = 0; c "
+     "< m * 5; c++) s += x[c * 8 + j];\n    y[i * 6 + j] = s;\n  }"},
+    {"pack", 2, NULL,
+     "for (int i = 0; i < n; i++) for (int j = 1; j <= 9; j++) for (int c = 2; c < 5; c++) y[i * 9 + j] += "
+     "x[j * 16 + c] * z[c * 16 + j];"},
+    {"pack", 1, "runs is not known",
+     "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) for (int c = 0; c < 4; c++) y[i * m + j] += "
+     "x[c * 16];"},
+    {"pack", 0, "may be written",
+     "for (int i = 0; i < n; i++) for (int j = 0; j < 4; j++) y[i * 4 + j] = y[j * 8];"},
+    {"pack", 0, "plain nest",
+     "for (int i = 0; i < n; i++) for (int j = 0; j < 4; j++) if (x[j * 8] > 0) y[i * 4 + j] = x[j * 8];"},
+    {"pack", 0, "together", "for (int i = 0; i < n; i++) for (int j = 0; j < 4; j++) y[i * 4 + j] = x[j];"},
     {"simd", 0, "alone on one side", "for (int i = 0; (size_t)i < (size_t)n; i++) y[i] = x[i] * 2;"},
     {"simd", 0, "no reduction",
      "float *p = y, *q = y; for (int i = 0; i < n; i++) p += 1; z[0] = (float)(p - q);"},
