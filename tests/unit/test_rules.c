@@ -77,6 +77,25 @@ static const char *const bodies[] = {
     "for (int b = 0; b < 2; b++) for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) { float a = 0; for "
     "(int c = 0; c < 3; "
     "c++) for (int d = 0; d < 3; d++) a += x[(i + c) * 16 + j + d]; y[(b * n + i) * m + j] = a; }",
+    "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) { if (i == 0 || j == 0 || i == n - 1 || j == m "
+    "- 1) y[i * m + j] = "
+    "x[j]; else y[i * m + j] = x[(i - 1) * m + j] + x[i * m + j - 1]; }",
+    "for (int i = 0; i < n; i++) { float s = 0, t = 0; for (int j = 0; j < m; j++) { float d = x[i * m + j] "
+    "- 1; s += d; t += d * "
+    "d; z[i * m + j] = d; } y[2 * i] = s; y[2 * i + 1] = t; }",
+    "int flag = m > 4; for (int i = 0; i < n; i++) { float s = 0; for (int r = 0; r < 5; r++) { int at = i + "
+    "r - 2; if (at >= 0 && "
+    "at < n && flag) s += x[at] * z[r]; } y[i] = s; }",
+    "for (int k2 = 0; k2 < 3; k2++) for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) { float s = 0; "
+    "for (int c = 0; c < 3; "
+    "c++) s += x[(i + c) * 8 + j] * z[k2 * 3 + c]; y[(k2 * n + i) * m + j] = s; }",
+    "for (int i = 0; i < n; i++) { y[i] = 0; for (int j = 0; j < m; j++) y[i] += x[i * m + j] * x[j]; }",
+    "for (int i = 0; i < n; i++) y[i] = x[i] * 2; for (int i = 0; i < n; i++) z[i] = y[i] + x[i]; float s = "
+    "0; for (int i = 0; i < "
+    "n; i++) s += z[i]; z[0] = s;",
+    "for (int i = 1; i < n; i++) { float a = y[i - 1]; y[i] = a + x[i]; z[i] = a; }",
+    "for (long i = 2; i <= n; i += 3) { float s = i; for (long j = 1; j <= m; j++) s = s > x[i + j] ? s : "
+    "x[i + j]; y[i] = s; }",
 };
 
 enum { STEPS = 4, VARIANTS = 10, BUFFER = 4096, BEFORE = 64 };
