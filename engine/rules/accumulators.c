@@ -53,6 +53,8 @@ static bool fits(const struct rule_source *s, const struct loop *l, reductions *
         snprintf(why, 240, "there is a loop inside it");
         return false;
     }
+    if (!parts_along_memory(s, l, why))
+        return false;
     struct answer a = loop_independent(&s->a, l, reds);
     if (a.v != TRI_YES) {
         snprintf(why, 240, "%s", a.why);
@@ -78,8 +80,7 @@ static bool fits(const struct rule_source *s, const struct loop *l, reductions *
 
 static bool can_be_vectors(const struct rule_source *s, const struct loop *l)
 {
-    char why[240];
-    return !parts_in_simd(s, l->stmt) && !s->f.is_global && parts_along_memory(s, l, why);
+    return !parts_in_simd(s, l->stmt) && !s->f.is_global;
 }
 
 static void sites(const struct rule_source *s, rule_sites *out)

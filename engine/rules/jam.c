@@ -155,7 +155,9 @@ static void find_gain(struct jam *j)
         const struct access *x = &j->s->a.accesses.v[i];
         struct poly stride;
         int64_t by;
-        if (!x->loop || !loop_inside(x->loop, j->l))
+        const struct var_info *v = analysis_var(&j->s->a, x->base);
+        // A local array is in the nearest cache, or in registers, anyway.
+        if (!x->loop || !loop_inside(x->loop, j->l) || (v && !v->param && v->type && v->type->rank))
             continue;
         if (!access_stride(x, j->l, &stride)) {
             all = false;

@@ -93,7 +93,7 @@ static const struct {
      "for (int i = 0; i < n; i++) { for (int j = 0; j < m; j++) y[i * m + j] = x[j]; z[i] = 1; }"},
     {"fission", 0, "keeps the compiler", "for (int i = 0; i < n; i++) { y[i] = x[i]; z[i] = 1; }"},
     {"simd", 0, "across memory", "float s = 0; for (int i = 0; i < n; i++) s += x[i * m]; y[0] = s;"},
-    {"accumulators", 1, NULL, "float s = 0; for (int i = 0; i < n; i++) s += x[i * m]; y[0] = s;"},
+    {"accumulators", 0, "across memory", "float s = 0; for (int i = 0; i < n; i++) s += x[i * m]; y[0] = s;"},
     {"fission", 0, "changes in between", "float s = 0; for (int i = 0; i < n; i++) { s += x[i]; y[i] = s; }"},
     {"fission", 0, "different places",
      "for (int i = 0; i < n; i++) { y[i] = floorf(x[i]); z[i] = y[i + 1]; }"},
