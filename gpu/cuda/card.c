@@ -273,6 +273,10 @@ static bool read_all(void *to, size_t n)
 static void answer(struct card *c, uint32_t op, struct card_reader *q, struct card_reply *r, struct str *out)
 {
     struct card_ceilings ceilings = {0};
+    if (op != CARD_OPEN && !c->context) {
+        card_refuse(r, "the device is not open");
+        return;
+    }
     switch (op) {
     case CARD_OPEN:
         open_device(c, q, r, out);

@@ -254,8 +254,9 @@ int device_open(struct device *d, const struct judge *j, struct err *e)
     memcpy(d->shop_device.driver, d->facts.driver, sizeof d->shop_device.driver);
     if (shop_open(&j->task, &d->shop_device, &d->shop, e) < 0)
         return -1;
-    char *text = xstrndup(_binary_gpu_cuda_trusted_cu_start,
-                          (size_t)(_binary_gpu_cuda_trusted_cu_end - _binary_gpu_cuda_trusted_cu_start));
+    uintptr_t begin = (uintptr_t)_binary_gpu_cuda_trusted_cu_start,
+              end = (uintptr_t)_binary_gpu_cuda_trusted_cu_end;
+    char *text = xstrndup(_binary_gpu_cuda_trusted_cu_start, end - begin);
     int r = shop_text(d->shop, text, "trusted.cu", &d->trusted, e);
     free(text);
     struct card_reply reply;

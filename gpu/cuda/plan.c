@@ -446,7 +446,9 @@ int plan_fits(const struct launch_at *l, const char *name, const struct kernel_r
         return fail(why, "%s needs %zu bytes of shared memory (%zu dynamic, %zu static); a block has %d",
                     name, total, l->shared, fixed, m->shared_optin);
     // Registers are given to warps in steps of 8 a thread.
-    long long regs = r ? (r->registers + 7) / 8 * 8 * ((threads + 31) / 32 * 32) : 0;
+    if (!r)
+        return 0;
+    long long regs = (r->registers + 7) / 8 * 8 * ((threads + 31) / 32 * 32);
     if (regs > m->regs_block)
         return fail(why,
                     "%s needs %lld registers a block (%d x %lld threads); a block has %d: fewer threads, or "

@@ -122,7 +122,7 @@ bool tools_sanitize(struct judge *j, const struct binary *b, struct fault *f)
     for (size_t i = 0; i < j->test.n; i++)
         if (!s || (j->test.v[i]->bytes > s->bytes && j->test.v[i]->bytes < 1 << 20))
             s = j->test.v[i];
-    if (job_open(&x, "compute-sanitizer")) {
+    if (s && job_open(&x, "compute-sanitizer")) {
         struct trial_spec t = {.shape = s,
                                .sets = s->sets.v,
                                .nsets = 1,
