@@ -21,6 +21,17 @@ const struct gene genes[] = {
     {"math", "-fassociative-math -fno-signed-zeros -fno-trapping-math", true, false, "sums may be reordered"},
     {"math", "-ffast-math", true, false, "all of them, and vector math functions of the C library"},
     {"openmp", "-fopenmp", false, true, "OpenMP threads"},
+    {"registers", "-maxrregcount=32", false, false, "at most 32 registers a thread: more warps at once",
+     .cuda = true},
+    {"registers", "-maxrregcount=64", false, false, "at most 64 registers a thread", .cuda = true},
+    {"registers", "-maxrregcount=128", false, false, "at most 128 registers a thread", .cuda = true},
+    {"vector", "-extra-device-vectorization", false, false, "the compiler looks harder for wide accesses",
+     .cuda = true},
+    {"math", "-ftz=true", true, false, "denormal numbers become zero", .cuda = true},
+    {"division", "-prec-div=false", true, false, "division to 2 ulp", .cuda = true},
+    {"root", "-prec-sqrt=false", true, false, "square roots to 3 ulp", .cuda = true},
+    {"math", "-use_fast_math", true, false, "all of them, and the fast versions of expf, logf, sinf, ...",
+     .cuda = true},
 };
 const int genes_n = (int)countof(genes);
 
@@ -58,7 +69,8 @@ int genes_allowed(const struct task *t, int *out, int max)
 {
     int n = 0;
     for (int g = 0; g < genes_n && n < max; g++) {
-        if ((genes[g].fast_math && !t->allow_fast_math) || (genes[g].threads && !t->allow_threads))
+        if (genes[g].cuda != (t->backend == BACKEND_CUDA) || (genes[g].fast_math && !t->allow_fast_math) ||
+            (genes[g].threads && !t->allow_threads))
             continue;
         if (!genes_has(&t->cflags, g))
             out[n++] = g;

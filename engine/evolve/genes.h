@@ -12,6 +12,7 @@ struct gene {
     bool fast_math;    // only where the task allows it
     bool threads;      // only where the task allows threads
     const char *why;   // one line for the engineer
+    bool cuda;         // of NVRTC; the others are the C compiler's
 };
 extern const struct gene genes[];
 extern const int genes_n;
