@@ -14,7 +14,11 @@
 #include <unistd.h>
 
 enum { ANSWER_MS = 40000, RENEW = 400 };
+#if defined __SANITIZE_ADDRESS__
+static const uint64_t MEMORY = 0; // the sanitizer itself maps terabytes
+#else
 static const uint64_t MEMORY = 8ull << 30;
+#endif
 
 struct compile_server {
     pid_t pid; // 0: none
