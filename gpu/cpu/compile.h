@@ -16,6 +16,7 @@ struct binary {
     char id[65];        // SHA-256 of the code and data, the same for two sources that compile to the same
     size_t text_bytes;  // machine code
     const void *device; // of a GPU: its struct gpu_kernel
+    double flop_rate;   // times the measured FMA ceiling that its instructions could reach; 0: not known
     bool cached;        // nothing was compiled: the same source and flags came before
 };
 

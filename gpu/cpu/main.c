@@ -15,7 +15,7 @@ static bool build(struct judge *j, const json *request, struct entry *out, struc
     size_t n = judge_flags(request, flags);
     struct err e = {0};
     struct str why = {0};
-    struct binary_facts facts;
+    struct binary_facts facts = {0};
     *out = (struct entry){.id = json_int(request, "id", -1),
                           .by_model = str_eq(json_str(request, "by"), "model"),
                           .approved = json_bool(request, "approved", false)};
@@ -37,6 +37,7 @@ static bool build(struct judge *j, const json *request, struct entry *out, struc
                       facts.state_bytes)
                 ? 0
                 : 1;
+    out->binary.flop_rate = 1;
     str_free(&why);
     return r == 0;
 }

@@ -111,12 +111,13 @@ static bool impossible(struct verdict *v, const struct race *r)
         int64_t n;
         double seconds = r->shapes[k].ns[1] * 1e-9;
         bool threads = j->task.threads > 1;
-        if (j->task.metric_flops && !threads &&
+        if (j->task.metric_flops && !threads && v->entry.binary.flop_rate > 0 &&
             task_eval(&j->task, j->task.metric_flops, s->shape->dims, &n) &&
-            (double)n / seconds > 1.03 * j->fma_ceiling)
+            (double)n / seconds > 1.03 * v->entry.binary.flop_rate * j->fma_ceiling)
             return !fault_set(&v->fault, STATUS_FLAGGED,
                               "%.3g GFLOP/s on %s is more than this %s can do (%.3g)",
-                              (double)n / seconds * 1e-9, s->shape->name, j->unit, j->fma_ceiling * 1e-9);
+                              (double)n / seconds * 1e-9, s->shape->name, j->unit,
+                              v->entry.binary.flop_rate * j->fma_ceiling * 1e-9);
         if (j->task.metric_bytes && s->bytes > 2 * j->llc_bytes &&
             task_eval(&j->task, j->task.metric_bytes, s->shape->dims, &n) && !threads &&
             (double)n / seconds > j->copy_slack * j->copy_ceiling)

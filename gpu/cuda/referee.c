@@ -100,6 +100,9 @@ static bool build(struct judge *j, const json *request, struct entry *out, struc
         fault_set(f, STATUS_TROUBLE, "%s %s", e.msg, e.hint);
     if (r == 0) {
         out->binary.device = k;
+        out->binary.flop_rate = k->compute == 4   ? 0
+                                : k->compute == 3 ? 2
+                                                  : 1; // tensor cores, pairs of halves
         memcpy(out->binary.id, k->id, sizeof out->binary.id);
     }
     str_free(&why);
