@@ -66,6 +66,13 @@ static bool find_dims(const struct rule_source *s, const struct loop *l, struct 
             snprintf(why, 240, "the loop over %s is not the same in every iteration", k->var);
             return false;
         }
+        struct str text = {0};
+        bool said = known || loop_trip(&s->a, k, &text);
+        str_free(&text);
+        if (!said) {
+            snprintf(why, 240, "how often the loop over %s runs cannot be said", k->var);
+            return false;
+        }
         if ((known && trip < 1) || (!known && !walks)) {
             snprintf(why, 240, "whether the loop over %s runs is not known", k->var);
             return false;
