@@ -45,14 +45,43 @@ static bool part_uses(const struct split *p, const char *name, bool second)
     return false;
 }
 
+struct names {
+    const struct rule_source *s;
+    const struct loop *l;
+    const struct split *p;
+    bool changes;
+};
+
+static bool declared_here(const struct split *p, const char *name)
+{
+    for (size_t i = 0; i < p->at; i++)
+        for (const struct node *v = p->all[i]->kind == N_DECL ? p->all[i]->kids : NULL; v; v = v->next)
+            if (str_eq(v->name, name))
+                return true;
+    return false;
+}
+
+// Other locals that are computed again may be used, and what the loop leaves alone.
+static bool check_name(void *user, struct node *n)
+{
+    struct names *c = user;
+    if (n->kind == N_IDENT && !declared_here(c->p, n->name))
+        c->changes |= scalar_written(&c->s->a, n->name, c->l->body);
+    return !c->changes;
+}
+
 // May the declaration be done again in the second loop: it is never set again, calls nothing and reads no
 // memory that the loop writes?
-static bool repeatable(const struct rule_source *s, const struct loop *l, const struct node *decl,
-                       char why[240])
+static bool repeatable(const struct rule_source *s, const struct loop *l, const struct split *p,
+                       const struct node *decl, char why[240])
 {
     for (const struct node *v = decl->kids; v; v = v->next) {
         bool plain = v->a && !v->type->rank && !v->type->is_static && expr_pure(&s->a, v->a).v == TRI_YES &&
                      !node_contains(v->a, N_CALL);
+        struct names c = {s, l, p, false};
+        if (plain)
+            node_walk(v->a, check_name, &c);
+        plain = plain && !c.changes;
         for (size_t i = 0; i < s->a.scalars.n && plain; i++) {
             const struct scalar_use *u = &s->a.scalars.v[i];
             plain = !(str_eq(u->name, v->name) && u->kind != ACC_READ && u->node != v);
@@ -86,20 +115,11 @@ static bool find_again(const struct rule_source *s, const struct loop *l, struct
         }
         if (!needed)
             continue;
-        if (!repeatable(s, l, decl, why))
+        if (!repeatable(s, l, p, decl, why))
             return false;
         p->again[i] = true;
     }
     return true;
-}
-
-static bool declared_here(const struct split *p, const char *name)
-{
-    for (size_t i = 0; i < p->at; i++)
-        for (const struct node *v = p->all[i]->kind == N_DECL ? p->all[i]->kids : NULL; v; v = v->next)
-            if (str_eq(v->name, name))
-                return true;
-    return false;
 }
 
 static bool scalars_apart(const struct rule_source *s, const struct loop *l, const struct split *p,

@@ -27,6 +27,8 @@ static bool look_for_hazards(void *user, struct node *n)
         // Under a condition, or in a loop inside that may not run.
         h->stop |= !x || x->conditional || x->loop != h->l;
     }
+    const struct var_info *v = n->kind == N_IDENT ? analysis_var(&h->s->a, n->name) : NULL;
+    h->stop |= v && v->address_taken;
     // An integer division by zero ends the program.
     if (n->kind == N_BINARY && (n->op == OP_DIV || n->op == OP_MOD) && !parts_is_float(parts_type(h->s, n)))
         h->stop = true;
@@ -75,12 +77,10 @@ static void collect(struct found *f, const struct node *n)
 static bool fits(const struct rule_source *s, const struct loop *l, struct found *f, char why[240])
 {
     *f = (struct found){.s = s, .l = l};
-    if (rewrite_has_pragma(s, l->stmt)) {
-        snprintf(why, 240, "it has a pragma already");
+    if (!parts_header_ok(s, l, why) || !parts_only_math(s, l, why))
         return false;
-    }
-    if (l->is_while || l->has_break || !l->lo || node_contains(l->body, N_OPAQUE)) {
-        snprintf(why, 240, "it is no counted for loop that was wholly understood");
+    if (node_contains(l->body, N_OPAQUE)) {
+        snprintf(why, 240, "it holds code that was not understood");
         return false;
     }
     collect(f, l->body);

@@ -162,6 +162,10 @@ static const char *wider(const char *a, const char *b)
         return "double";
     if (str_eq(a, "float") || str_eq(b, "float"))
         return "float";
+    if (str_eq(a, "int") && str_starts(b, "long"))
+        return b;
+    if (str_eq(b, "int") && str_starts(a, "long"))
+        return a;
     return str_eq(a, b) ? a : NULL;
 }
 

@@ -40,6 +40,7 @@ void parts_operand(const struct rule_source *s, const struct node *n, struct str
 // a plain type?
 bool parts_blocks_ok(const struct rule_source *s, const struct loop *l, char why[240]);
 bool parts_header_ok(const struct rule_source *s, const struct loop *l, char why[240]); // whatever is inside
+bool parts_only_math(const struct rule_source *s, const struct loop *l, char why[240]); // no other calls
 // A loop over the iterations of a block, made by an earlier rewrite, with no loop in it.
 bool parts_is_lanes(const struct rule_source *s, const struct node *stmt);
 // Has the first value of the counter one value, before the loop and after it?

@@ -60,8 +60,10 @@ static bool is_signed(const char *type)
 // Can hi - count be formed without wrapping around?
 static bool counted(const struct rule_source *s, const struct loop *l)
 {
+    // Where the range is empty the counter ends elsewhere: that must not be seen.
     return l->step == 1 && is_signed(l->type->base) && is_signed(parts_type(s, l->hi_node)) &&
-           is_signed(parts_type(s, l->lo));
+           is_signed(parts_type(s, l->lo)) &&
+           (l->declared_inside || scalar_live_out(&s->a, l->var, l->stmt).v == TRI_NO);
 }
 
 // "i_0 < n && n - i_0 >= U": a whole block is left from start on. The last iteration of it is start + (count
@@ -235,6 +237,40 @@ bool parts_in_macro(const struct rule_source *s, const char *name)
     return false;
 }
 
+// Does the macro's text name anything? Numbers have letters only inside.
+static bool has_names(const char *body)
+{
+    for (const char *at = body; *at; at++)
+        if ((isalpha((unsigned char)*at) || *at == '_') &&
+            (at == body || !(isalnum((unsigned char)at[-1]) || at[-1] == '.')))
+            return true;
+    return false;
+}
+
+struct clean { // what no rule can see through
+    const struct rule_source *s;
+    char *why;
+    bool bad;
+};
+
+static bool check_clean(void *user, struct node *n)
+{
+    struct clean *c = user;
+    if (n->kind != N_IDENT)
+        return true;
+    const struct macro *m = ast_macro(&c->s->t, n->name);
+    const struct var_info *v = analysis_var(&c->s->a, n->name);
+    int64_t value;
+    if (m && !m->function && !node_const(&c->s->t, n, &value) && (m->opaque || has_names(m->body)))
+        snprintf(c->why, 240, "the macro %s may hide something", n->name);
+    else if (!m && v && v->type && v->type->is_volatile)
+        snprintf(c->why, 240, "%s is volatile", n->name);
+    else
+        return true;
+    c->bad = true;
+    return false;
+}
+
 bool parts_header_ok(const struct rule_source *s, const struct loop *l, char why[240])
 {
     if (parts_made(s, l, why))
@@ -255,6 +291,24 @@ bool parts_header_ok(const struct rule_source *s, const struct loop *l, char why
         snprintf(why, 240, "it has a pragma already");
         return false;
     }
+    const struct var_info *counter = analysis_var(&s->a, l->var);
+    if (counter && counter->shadowed) {
+        snprintf(why, 240, "%s is declared twice", l->var);
+        return false;
+    }
+    struct clean c = {s, why, false};
+    node_walk(l->stmt, check_clean, &c);
+    return !c.bad;
+}
+
+bool parts_only_math(const struct rule_source *s, const struct loop *l, char why[240])
+{
+    for (size_t i = 0; i < s->a.calls.n; i++)
+        if (s->a.calls.v[i].loop && loop_inside(s->a.calls.v[i].loop, l) && !s->a.calls.v[i].pure) {
+            snprintf(why, 240, "it calls %s, which may do anything",
+                     *s->a.calls.v[i].name ? s->a.calls.v[i].name : "a function");
+            return false;
+        }
     return true;
 }
 

@@ -30,7 +30,8 @@ static void expand(const struct interior *x, struct poly *p)
         for (size_t i = 0; i < x->s->a.vars.n; i++) {
             const struct var_info *v = &x->s->a.vars.v[i];
             struct poly by;
-            bool ours = v->decl && v->decl->a && !v->shadowed && !v->address_taken && poly_uses(p, v->name) &&
+            bool ours = v->decl && v->decl->a && v->type && str_eq(v->type->base, x->l->type->base) &&
+                        !v->shadowed && !v->address_taken && poly_uses(p, v->name) &&
                         v->decl->first >= x->l->body->first && v->decl->end <= x->l->body->end;
             for (size_t k = 0; k < x->s->a.scalars.n && ours; k++)
                 ours = !(str_eq(x->s->a.scalars.v[k].name, v->name) &&
@@ -119,7 +120,9 @@ static bool look(void *user, struct node *n)
     bool compares = n->kind == N_BINARY && (n->op == OP_LT || n->op == OP_GT || n->op == OP_LE ||
                                             n->op == OP_GE || n->op == OP_EQ || n->op == OP_NE);
     // The condition of a loop inside is no condition to be rid of.
-    if (!compares || (n->up && n->up->kind == N_FOR) || !expr_poly(&x->s->a, n->a, &a))
+    // Nor is one between numbers of which one may be unsigned.
+    if (!compares || (n->up && n->up->kind == N_FOR) || !parts_type(x->s, n->a) || !parts_type(x->s, n->b) ||
+        !expr_poly(&x->s->a, n->a, &a))
         return true;
     if (expr_poly(&x->s->a, n->b, &b)) {
         poly_add(&a, &b, -1);

@@ -32,8 +32,10 @@ static bool fits(const struct rule_source *s, const struct loop *l, struct found
         snprintf(why, 240, "the task does not allow fast-math");
         return false;
     }
-    if (rewrite_has_pragma(s, l->stmt) || node_contains(l->body, N_OPAQUE)) {
-        snprintf(why, 240, "it has a pragma, or code that was not understood");
+    if (!parts_header_ok(s, l, why) || !parts_only_math(s, l, why))
+        return false;
+    if (node_contains(l->body, N_OPAQUE)) {
+        snprintf(why, 240, "it holds code that was not understood");
         return false;
     }
     node_walk(l->body, look, f);

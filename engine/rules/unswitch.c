@@ -9,9 +9,27 @@ struct found {
     knowns all; // every expression equal to it
 };
 
+struct owned {
+    const struct rule_source *s;
+    bool foreign;
+};
+
+// A global, or a variable whose address is known, may be changed through a pointer.
+static bool check_owned(void *user, struct node *n)
+{
+    struct owned *o = user;
+    const struct var_info *v = n->kind == N_IDENT ? analysis_var(&o->s->a, n->name) : NULL;
+    if (n->kind == N_IDENT && !ast_macro(&o->s->t, n->name))
+        o->foreign |= !v || v->address_taken || v->shadowed;
+    return !o->foreign;
+}
+
 static bool no_hazard(const struct rule_source *s, const struct node *n)
 {
-    (void)s;
+    struct owned o = {s, false};
+    node_walk((struct node *)(uintptr_t)n, check_owned, &o);
+    if (o.foreign)
+        return false;
     // A load or division may not be done where the loop would not have done it.
     struct str text = {0};
     bool ok = !node_contains(n, N_INDEX) && !node_contains(n, N_MEMBER) && !node_contains(n, N_CALL);
@@ -37,7 +55,7 @@ static bool look(void *user, struct node *n)
 static bool fits(const struct rule_source *s, const struct loop *l, struct found *f, char why[240])
 {
     *f = (struct found){.s = s, .l = l};
-    if (!parts_header_ok(s, l, why))
+    if (!parts_header_ok(s, l, why) || !parts_only_math(s, l, why))
         return false;
     if (node_contains(l->body, N_OPAQUE)) {
         snprintf(why, 240, "it holds code that was not understood");

@@ -225,6 +225,16 @@ static const struct {
     {"ivdep", 1, NULL, "for (int i = 0; i < n; i++) y[i] = x[i] + z[i];"},
     {"ivdep", 0, "might overlap", "for (int i = 0; i < n; i++) y[i] = y[i] * 2;"},
     {"ivdep", 0, "different places", "for (int i = 1; i < n; i++) y[i] = y[i - 1] + x[i];"},
+    // What may not be seen through.
+    {"fission", 0, "computed twice",
+     "float s = 0; for (int i = 0; i < n; i++) { float a = s; s += floorf(x[i]); y[i] = a; }"},
+    {"fission", 0, NULL,
+     "#define S s\n    float s = 0; for (int i = 0; i < n; i++) { s += x[i]; y[i] = floorf(S); }"},
+    {"hoist", 0, "volatile", "volatile float v = 1; for (int i = 0; i < n; i++) y[i] = sqrtf(v) * x[i];"},
+    {"accumulators", 2, NULL,
+     "int i; float s = 0; for (i = 2; i < n - 9; i++) s += x[i]; y[0] = s; y[1] = i;"},
+    {"accumulators", 0, NULL,
+     "float s = 0; for (int i = 0; i < n; i++) { s += x[i]; { int i = 3; y[9] = i; } } y[0] = s;"},
 };
 
 enum { VARIANTS_MAX = 64, BUFFER = 65536, BEFORE = 128 };
