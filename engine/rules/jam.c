@@ -215,20 +215,40 @@ static bool vectors(const struct jam *j)
            !j->s->f.is_global;
 }
 
+// A loop of the nest, l or one inside it, that a vector could run along: that comes first, since the blocks
+// of the others are then made around whole vectors.
+static const struct loop *vector_loop(const struct rule_source *s, const struct loop *l)
+{
+    for (size_t i = 0; i < s->a.loops.n; i++) {
+        const struct loop *m = s->a.loops.v[i];
+        struct jam j;
+        char why[240];
+        if (!loop_inside(m, l) || parts_inner_loop(s, m))
+            continue;
+        bool ok = fits(&j, s, m, why) && vectors(&j);
+        vec_free(&j.reds);
+        if (ok)
+            return m;
+    }
+    return NULL;
+}
+
 static void sites(const struct rule_source *s, rule_sites *out)
 {
-    static const char *const ways[] = {"simd", "unrolled", NULL};
     static const char *const simd[] = {"simd", NULL}, *const unrolled[] = {"unrolled", NULL};
     for (size_t i = 0; i < s->a.loops.n; i++) {
-        const struct loop *l = s->a.loops.v[i];
+        const struct loop *l = s->a.loops.v[i], *first;
         struct jam j;
         char why[240];
         if (parts_inner_loop(s, l))
             continue;
         bool ok = fits(&j, s, l, why);
-        const char *const *choice = !vectors(&j) ? unrolled : j.reuse ? ways : simd;
-        if (ok && !vectors(&j) && !j.reuse) {
+        const char *const *choice = ok && vectors(&j) ? simd : unrolled;
+        if (ok && choice == unrolled && !j.reuse) {
             snprintf(why, sizeof why, "vector code stands inside or around it");
+            ok = false;
+        } else if (ok && choice == unrolled && (first = vector_loop(s, l))) {
+            snprintf(why, sizeof why, "vectors along %s have to come first", first->var);
             ok = false;
         }
         if (ok)

@@ -235,6 +235,10 @@ static const struct {
      "int i; float s = 0; for (i = 2; i < n - 9; i++) s += x[i]; y[0] = s; y[1] = i;"},
     {"accumulators", 0, NULL,
      "float s = 0; for (int i = 0; i < n; i++) { s += x[i]; { int i = 3; y[9] = i; } } y[0] = s;"},
+    {"jam", 1, "come first",
+     "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) { float s = 0; for (int c = 0; c < 3; c++) s "
+     "+= x[i * 3 + c] * "
+     "z[c * m + j]; y[i * m + j] = s; }"},
 };
 
 enum { VARIANTS_MAX = 64, BUFFER = 65536, BEFORE = 128 };
