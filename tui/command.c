@@ -235,7 +235,7 @@ void command_run(struct app *a, const char *line)
     } else if (v) {
         link_send(a, line, NULL, NULL, NULL);
     } else if (act != ACT_NONE) {
-        app_act(a, act, atoi(rest));
+        app_act(a, act, (int)strtol(rest, NULL, 10));
     } else {
         unknown(a, word);
     }

@@ -33,12 +33,15 @@ static const struct {
 uint32_t key_parse(const char *name)
 {
     uint32_t cp = 0;
-    int number = 0, used = 0;
     for (size_t i = 0; i < countof(names); i++)
         if (str_eq(names[i].name, name))
             return names[i].code;
-    if (sscanf(name, "F%d%n", &number, &used) == 1 && !name[used] && number >= 1 && number <= 12)
-        return K_F1 + (uint32_t)number - 1;
+    if (name[0] == 'F' && name[1]) {
+        char *end = NULL;
+        long number = strtol(name + 1, &end, 10);
+        if (!*end && number >= 1 && number <= 12)
+            return K_F1 + (uint32_t)number - 1;
+    }
     if (str_starts(name, "C-") && name[2] >= 'a' && name[2] <= 'z' && !name[3])
         return (uint32_t)(name[2] - 'a' + 1);
     size_t n = strlen(name);

@@ -93,8 +93,8 @@ static void return_stderr(void)
     off_t size = lseek(T.log, 0, SEEK_END);
     lseek(T.log, size > (off_t)sizeof buf ? size - (off_t)sizeof buf : 0, SEEK_SET);
     ssize_t n = read(T.log, buf, sizeof buf);
-    if (n > 0)
-        n = write(STDERR_FILENO, buf, (size_t)n);
+    if (n > 0 && write(STDERR_FILENO, buf, (size_t)n) < n)
+        clearerr(stderr); // nobody listens there
     close(T.log);
     close(T.real_err);
     T.log = T.real_err = -1;

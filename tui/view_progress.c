@@ -45,7 +45,7 @@ static int by_size(const void *a, const void *b)
 
 static double median(const numbers *recent)
 {
-    double v[RECENT];
+    double v[RECENT] = {0};
     size_t n = recent->n < RECENT ? recent->n : RECENT;
     for (size_t i = 0; i < n; i++)
         v[i] = recent->v[recent->n - n + i];
