@@ -18,7 +18,7 @@ KSFLAGS := -std=c17 -D_GNU_SOURCE -DKSMITH_VERSION='"$(VERSION)"' $(WARN) -fno-s
            $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
 # Where a bundle keeps its libraries; elsewhere the folder is not there and the system's are taken.
 RPATH   := -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib/ksmith'
-LIBS     = $(RPATH) $(shell pkg-config --libs libcjson inih libgit2 libcurl ncursesw 2>/dev/null) -lm -ldl
+LIBS     = $(RPATH) $(shell pkg-config --libs libcjson inih libgit2 libcurl ncursesw 2>/dev/null) -lz -lm -ldl
 WLIBS    = $(RPATH) $(shell pkg-config --libs libcjson inih 2>/dev/null) -lm -ldl -lpthread
 Q       := $(if $(filter 1,$(V)),,@)
 say      = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $(1) $(2))

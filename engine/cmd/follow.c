@@ -170,6 +170,12 @@ static int result(struct follower *f)
         err_print(&f->e, stderr);
         return ERR_FAIL;
     }
+    if (!s->stopped && json_has(f->status, "reason")) { // it could not write that into its journal
+        printf("stopped: ");
+        show_clean(json_str_or(f->status, "reason", ""), stdout);
+        puts("\nWhat was acknowledged is kept; `ksmith run` goes on from there.");
+        return ERR_FAIL;
+    }
     if (!s->stopped) {
         puts(f->interrupted
                  ? "The engine runs on; `ksmith attach` follows it again, `ksmith ctl stop` ends it."
@@ -181,7 +187,7 @@ static int result(struct follower *f)
         show_speedup(speed, sizeof speed, c->speedup);
         printf("champion: %lld, %s over the baseline, commit %.10s\n", (long long)c->id, speed,
                c->commit ? c->commit : "-");
-    } else if (c) {
+    } else if (c && !str_eq(s->stop_reason, "error")) {
         printf("no improvement: none of %lld candidates was proven faster than the baseline; nothing was "
                "committed\n",
                (long long)(s->iterations - 1));
@@ -217,13 +223,14 @@ int follow(const struct follow_options *o)
         return ERR_FAIL;
     }
     state_init(&f.state);
+    // Signals first: a Ctrl-C in the first moment means the same as a later one.
+    f.loop = loop_new();
+    loop_signals(f.loop, signals, on_signal, &f);
     f.quiet = !o->tell_all;
     catch_up(&f);
     f.quiet = false;
     int fd = server_connect(socket), status;
-    f.loop = loop_new();
     if (fd >= 0) {
-        loop_signals(f.loop, signals, on_signal, &f);
         f.lines = lines_new(f.loop, fd, fd, 8 << 20, &ops, &f);
         send(&f, "subscribe");
         loop_after(f.loop, REFRESH_MS, on_refresh, &f);

@@ -128,6 +128,7 @@ void engine_stop(struct engine *en, int status, const char *fmt, ...)
     en->phase = PHASE_STOPPING;
     en->status = status;
     log_line("stopping: %s", en->stop_reason);
+    engine_status(en); // where the journal cannot be written, this is the only word
     loop_stop(en->loop);
 }
 
@@ -524,7 +525,7 @@ static void say_ready(const struct engine_options *o, const struct err *e)
         return;
     struct str text = {0};
     if (e)
-        str_addf(&text, "%d%s\n%s", err_status(e), e->msg, e->hint);
+        str_addf(&text, "%d%s%s%s\n%s", err_status(e), e->where, e->where[0] ? ": " : "", e->msg, e->hint);
     else
         str_addc(&text, '+');
     io_write_all(o->ready_fd, text.s, text.len);

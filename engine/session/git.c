@@ -1,6 +1,7 @@
 #include "session/git.h"
 
 #include "base/io.h"
+#include "session/loose.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -171,6 +172,9 @@ int repo_read(struct repo *r, const char *hex, struct str *out, struct err *e)
     git_oid id;
     git_blob *blob = NULL;
     int c = git_oid_fromstr(&id, hex);
+    if (c == 0 && loose_damaged(r->path, hex))
+        return err_set(e, ERR_FAIL, "The next `ksmith run` removes what is damaged and rebuilds what it can.",
+                       "the object %s of %s is damaged", hex, r->path);
     if (c == 0)
         c = git_blob_lookup(&blob, r->git, &id);
     if (c < 0)
@@ -336,6 +340,11 @@ int repo_ref_get(struct repo *r, const char *name, char hex[41])
         return 0;
     to_hex(hex, &id);
     return 1;
+}
+
+void repo_ref_drop(struct repo *r, const char *name)
+{
+    git_reference_remove(r->git, name);
 }
 
 int repo_ref_set(struct repo *r, const char *name, const char *hex, struct err *e)

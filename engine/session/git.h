@@ -43,6 +43,7 @@ int repo_commit_look(struct repo *r, const char *hex, int k, char parent[41], st
 int repo_commit_tree(struct repo *r, const char *hex, char tree[41]);
 
 int repo_ref_get(struct repo *r, const char *name, char hex[41]); // 1, 0 where there is none
+void repo_ref_drop(struct repo *r, const char *name); // quiet where there is none
 int repo_ref_set(struct repo *r, const char *name, const char *hex, struct err *e);
 
 // Packs loose objects (all: and the packs into one), then removes what is in the new pack. It may be killed

@@ -68,6 +68,9 @@ int lineage_accept(struct session *s, const struct lineage_accept *a, struct err
 struct lineage_repaired {
     int commits, refs, locks; // rebuilt objects, moved refs, stale lock files removed
 };
+// After objects were lost: the refs that only keep things reachable go, and repair and idle work make their
+// chains anew (with the same ids).
+void lineage_distrust(struct lineage *l);
 // Makes the repository say what the fold says. session_open() for writing calls it.
 int lineage_repair(struct lineage *l, const struct state *st, struct lineage_repaired *did, struct err *e);
 

@@ -119,6 +119,13 @@ static int rebuild(struct lineage *l, const struct state *st, const struct commi
     return 0;
 }
 
+void lineage_distrust(struct lineage *l)
+{
+    static const char *const refs[] = {LINEAGE_KEEP, LINEAGE_ATTEMPTS, LINEAGE_RECENT};
+    for (size_t i = 0; i < countof(refs); i++)
+        repo_ref_drop(l->repo, refs[i]);
+}
+
 int lineage_repair(struct lineage *l, const struct state *st, struct lineage_repaired *did, struct err *e)
 {
     struct lineage_repaired none = {0};
@@ -158,13 +165,16 @@ static int sources(struct lineage *l, const struct state *st, int64_t from, int6
     char(*names)[48] = xmalloc((size_t)(to - from) * sizeof *names), tree[41], message[80];
     char(*blobs)[41] = xmalloc((size_t)(to - from) * sizeof *blobs);
     const char *dot = st->files.n ? strrchr(st->files.v[0].path, '.') : NULL;
+    size_t n = 0;
     for (int64_t i = from; i < to; i++) {
-        candidate_blob(&st->c.v[i], blobs[i - from]);
-        snprintf(names[i - from], sizeof *names, "%06" PRId64 "%.16s", i,
-                 dot && !strchr(dot, '/') ? dot : "");
-        x[i - from] = (struct repo_entry){.path = names[i - from], .hex = blobs[i - from]};
+        candidate_blob(&st->c.v[i], blobs[n]);
+        if (!repo_has(l->repo, blobs[n])) // a disk lost it
+            continue;
+        snprintf(names[n], sizeof *names, "%06" PRId64 "%.16s", i, dot && !strchr(dot, '/') ? dot : "");
+        x[n] = (struct repo_entry){.path = names[n], .hex = blobs[n]};
+        n++;
     }
-    int r = repo_tree(l->repo, x, (size_t)(to - from), tree, e);
+    int r = repo_tree(l->repo, x, n, tree, e);
     free(x);
     free(names);
     free(blobs);

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/io.h"
 #include "session/event.h"
+#include "session/loose.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -190,18 +191,45 @@ static int make_folder(struct session *s, struct err *e)
     return io_mkdirs(s->samples, 0700, e);
 }
 
+// What a disk damaged in the repository, in words: commits and trees are rebuilt from the journal, a source
+// that is gone is gone.
+static int note_damage(struct session *s, const char *ids, int n, struct err *e)
+{
+    struct str msg = {0};
+    str_addf(&msg, "%d damaged objects of lineage.git were removed, and commits rebuilt from the journal", n);
+    for (size_t i = 0, lost = 0; i < s->state.c.n; i++) {
+        char hex[41];
+        candidate_blob(&s->state.c.v[i], hex);
+        if (strstr(ids, hex))
+            str_addf(&msg, "%s%lld",
+                     lost++ ? " " : "; the sources of these candidates are lost: ", (long long)i);
+    }
+    int r = session_log(s, event_note(str_c(&msg), -1), JOURNAL_LAZY, e);
+    str_free(&msg);
+    return r;
+}
+
 static int open_to_write(struct session *s, struct err *e)
 {
-    if (lineage_open(&s->lineage, s->lineage_path, true, e) < 0 || fold_rest(s, NULL, e) < 0 ||
+    struct str ids = {0};
+    int damaged = io_exists(s->lineage_path) ? loose_sweep(s->lineage_path, &ids) : 0;
+    int r = lineage_open(&s->lineage, s->lineage_path, true, e);
+    if (r == 0 && damaged)
+        lineage_distrust(s->lineage);
+    if (r < 0 || fold_rest(s, NULL, e) < 0 ||
         journal_open(&s->journal, s->journal_path, &s->reader, &s->cut, e) < 0 ||
-        lineage_repair(s->lineage, &s->state, NULL, e) < 0)
+        lineage_repair(s->lineage, &s->state, NULL, e) < 0) {
+        str_free(&ids);
         return -1;
-    if (s->cut > 0 && s->state.last > 0) {
+    }
+    r = damaged && s->state.last > 0 ? note_damage(s, str_c(&ids), damaged, e) : 0;
+    str_free(&ids);
+    if (r == 0 && s->cut > 0 && s->state.last > 0) {
         char msg[100];
         snprintf(msg, sizeof msg, "a torn last line of %" PRId64 " bytes was cut off", s->cut);
         return session_log(s, event_note(msg, -1), JOURNAL_LAZY, e);
     }
-    return 0;
+    return r;
 }
 
 static int open_all(struct session *s, const char *dir, struct err *e)
