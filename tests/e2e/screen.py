@@ -41,10 +41,13 @@ class Screen:
                 os.environ.pop(name, None)
             self.size(rows, cols, 1)
             if shell:  # with job control, as a user's shell has it
-                os.execv("/bin/bash", ["bash", "-c", 'set -m; "$@"; sleep 1; fg; read -r x', "bash", KSMITH, *argv])
+                os.execv("/bin/bash", ["bash", "-c", 'set -m; "$@"; until [ -e "$GO" ]; do sleep 0.1; done; fg; read -r x', "bash", KSMITH, *argv])
             os.execv(KSMITH, [KSMITH, *argv])
         self.size(rows, cols, self.fd)
         if settle:
+            end = time.time() + 10  # a busy machine takes its time to the first byte
+            while not self.raw and time.time() < end:
+                self.read(0.1)
             self.settle()
 
     def size(self, rows, cols, fd=None):
