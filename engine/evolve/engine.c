@@ -183,7 +183,8 @@ void engine_next(struct engine *en)
         engine_status(en);
         return;
     }
-    if (budget_reason(en, why, sizeof why)) {
+    // What was flagged is looked at once more before the end, so that a run in two parts is the run in one.
+    if (!en->remeasure.n && budget_reason(en, why, sizeof why)) {
         if (asking_running(en)) { // what was asked is paid for: its answer is taken before the run ends
             snprintf(en->stage, sizeof en->stage, "draining");
             return;

@@ -41,7 +41,7 @@ class Screen:
                 os.environ.pop(name, None)
             self.size(rows, cols, 1)
             if shell:  # with job control, as a user's shell has it
-                os.execv("/bin/bash", ["bash", "-c", 'set -m; "$@"; until [ -e "$GO" ]; do sleep 0.1; done; fg; read -r x', "bash", KSMITH, *argv])
+                os.execv("/bin/bash", ["bash", "-c", 'set -m; "$@"; read -r x; fg; read -r x', "bash", KSMITH, *argv])
             os.execv(KSMITH, [KSMITH, *argv])
         self.size(rows, cols, self.fd)
         if settle:
