@@ -53,6 +53,12 @@ static bool set_again(const struct rule_source *s, const char *name, const struc
     return false;
 }
 
+bool cu_set_once(const struct rule_source *s, const char *name)
+{
+    const struct var_info *v = analysis_var(&s->a, name);
+    return v && v->decl && v->decl->a && !v->shadowed && !v->address_taken && !set_again(s, name, v->decl);
+}
+
 static bool check_name(void *user, struct node *n)
 {
     struct stable *c = user;
@@ -147,9 +153,23 @@ static void of_node(const struct rule_source *s, const struct node *n, struct po
     }
 }
 
+// Locals that are not followed at present.
+static _Thread_local const char *kept[2];
+
+void cu_keep(const char *a, const char *b)
+{
+    kept[0] = a;
+    kept[1] = b;
+}
+
+static bool is_kept(const char *name)
+{
+    return (kept[0] && str_eq(name, kept[0])) || (kept[1] && str_eq(name, kept[1]));
+}
+
 static void of_name(const struct rule_source *s, const struct node *n, struct poly *out, int depth)
 {
-    const struct node *v = ast_macro(&s->t, n->name) ? NULL : cu_value(s, n->name);
+    const struct node *v = ast_macro(&s->t, n->name) || is_kept(n->name) ? NULL : cu_value(s, n->name);
     const struct var_info *info = analysis_var(&s->a, n->name);
     if (v && depth < 16 && wide_int(info->type))
         of_node(s, v, out, depth + 1);
@@ -275,7 +295,9 @@ bool cu_written(const struct rule_source *s, const char *base)
 const char *cu_elem(const struct rule_source *s, const char *base)
 {
     const struct var_info *v = analysis_var(&s->a, base);
-    return v && v->type && v->type->ptr + v->type->rank == 1 ? v->type->base : NULL;
+    const char *type = v && v->type && v->type->ptr + v->type->rank == 1 ? v->type->base : NULL;
+    // The parser keeps "__shared__" with the type.
+    return type && str_starts(type, "__shared__ ") ? type + strlen("__shared__ ") : type;
 }
 
 int cu_elem_size(const char *type)
@@ -525,6 +547,17 @@ bool cu_is_global_id(const struct rule_source *s, const struct poly *p, const st
     bool same = is_sum(&q, names[d][0], names[d][1], names[d][2]);
     poly_free(&q);
     return same;
+}
+
+bool cu_is_block(const struct rule_source *s, const struct node *n, const struct cu_launch *l)
+{
+    struct poly p, q;
+    cu_poly(s, n, &p);
+    with_dim(s, &p, l, 0, &q);
+    bool is = is_sum(&q, "blockDim.x", NULL, NULL);
+    poly_free(&p);
+    poly_free(&q);
+    return is;
 }
 
 enum cu_split cu_loop_split(const struct rule_source *s, const struct cu_loop *l, const struct cu_launch *at)
