@@ -15,7 +15,8 @@ enum {
     LEAST = 20,
     MOST = 400,
     LONG_LEAST = 4,
-    LONG_NS = 75000
+    LONG_NS = 75000,
+    SLOW_NS = 5000000
 };
 static const double SHORT_RUN_NS = 1.5e6, LONG_RUN_NS = 2e6; // aimed at for one run
 static const double MEMORY_SHARE = 0.4;                      // of the device, for the ring
@@ -27,7 +28,8 @@ static void ring(const struct judge *j, const struct shape_data *s, double ns, u
 {
     const struct device *d = j->device;
     double launches = ceil((ns < LONG_NS ? SHORT_RUN_NS : LONG_RUN_NS) / fmax(ns, 1000));
-    launches = ns < LONG_NS ? fmin(fmax(launches, LEAST), MOST) : fmin(fmax(launches, LONG_LEAST), LEAST);
+    launches = ns < LONG_NS ? fmin(fmax(launches, LEAST), MOST)
+                            : fmin(fmax(launches, ns < SLOW_NS ? LONG_LEAST : 2), LEAST);
     double bytes = fmax((double)s->bytes, 1), room = MEMORY_SHARE * (double)d->facts.free / bytes;
     *repeat = 1;
     if (j->task.cache == CACHE_WARM) {
