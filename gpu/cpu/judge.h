@@ -14,6 +14,7 @@ struct judge {
     const struct judge_ops *ops;
     void *device;      // the ops' own
     const char *unit;  // what limits are said of: "core", "GPU"
+    double slow_s;     // a call of the baseline that is longer makes the A/A floor of fewer replicates
     double copy_slack; // times the copy ceiling that nothing can exceed
     struct task task;
     struct compiler *compiler;

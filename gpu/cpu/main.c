@@ -86,7 +86,7 @@ int main(int argc, char **argv)
                                          .baseline_right = cpu_baseline_right,
                                          .baseline_times = cpu_baseline_times,
                                          .ceilings = cpu_ceilings};
-    struct judge j = {.ops = &ops, .unit = "core", .copy_slack = 1.5};
+    struct judge j = {.ops = &ops, .unit = "core", .slow_s = 0.2, .copy_slack = 1.5};
     if (argc > 1 && str_eq(argv[1], "--child"))
         child_main(argc, argv);
     if (argc > 1 && str_eq(argv[1], "--probe"))

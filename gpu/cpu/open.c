@@ -76,7 +76,7 @@ static void judge_close(struct judge *j)
     json_free(j->binaries);
     free(j->samples);
     task_free(&j->task);
-    *j = (struct judge){.ops = j->ops, .unit = j->unit, .copy_slack = j->copy_slack};
+    *j = (struct judge){.ops = j->ops, .unit = j->unit, .slow_s = j->slow_s, .copy_slack = j->copy_slack};
 }
 
 static int add_shape(struct judge *j, const struct task_shape *shape, bool bench, struct err *e)

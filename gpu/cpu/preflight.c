@@ -143,7 +143,7 @@ static bool noise_floor(struct judge *j, json *problems)
     struct fault f = {0};
     for (size_t k = 0; k < j->bench.n; k++)
         slowest += j->bench.v[k]->baseline_ns * 1e-9;
-    if (preflight_floor(j, &j->baseline, slowest > 0.2 ? 3 : 10, &f))
+    if (preflight_floor(j, &j->baseline, slowest > j->slow_s ? 3 : 10, &f))
         return true;
     preflight_problem(problems, f.reason, "");
     return false;

@@ -150,6 +150,6 @@ int cuda_referee(void)
                                          .promote = tools_sanitize,
                                          .profile = tools_profile,
                                          .stand_in = cuda_stand_in};
-    struct judge j = {.ops = &ops, .unit = "GPU", .copy_slack = 1.03};
+    struct judge j = {.ops = &ops, .unit = "GPU", .slow_s = 0.01, .copy_slack = 1.03};
     return judge_main(&j);
 }
