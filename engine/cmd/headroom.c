@@ -5,6 +5,7 @@
 struct rates {
     double bytes, flops;           // a second, of the champion
     double bytes_most, flops_most; // ceilings
+    bool gpu;
 };
 
 static double part_of(double x, double most)
@@ -22,8 +23,9 @@ static double add_shape(const char *name, const struct rates *r, struct str *out
         str_addf(out, "%s: %.3g GB/s, %.0f %% of the %.3g GB/s that this machine copies\n", name,
                  r->bytes / 1e9, 100 * memory, r->bytes_most / 1e9);
     else
-        str_addf(out, "%s: %.3g GFLOP/s, %.0f %% of the %.3g GFLOP/s that one core reaches\n", name,
-                 r->flops / 1e9, 100 * work, r->flops_most / 1e9);
+        str_addf(out, "%s: %.3g GFLOP/s, %.0f %% of the %.3g GFLOP/s that %s\n", name, r->flops / 1e9,
+                 100 * work, r->flops_most / 1e9,
+                 r->gpu ? "fp32 FMA reaches on this GPU" : "one core reaches");
     return fmax(memory, work);
 }
 
@@ -69,7 +71,8 @@ void headroom_words(const struct state *st, const char *journal_path, struct str
         if (!name)
             continue;
         struct rates r = {json_number(x[2], 0) * faster, json_number(x[3], 0) * faster,
-                          json_num(ceilings, "copy_bytes_s", 0), json_num(ceilings, "fma_flops_s", 0)};
+                          json_num(ceilings, "copy_bytes_s", 0), json_num(ceilings, "fma_flops_s", 0),
+                          json_has(ceilings, "launch_ns")};
         double part = add_shape(name, &r, out);
         if (part > 0) {
             least = fmin(least, part);
