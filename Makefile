@@ -37,7 +37,7 @@ UNIT_C   := $(call find_c,tests/unit)
 PROGRAMS := $(BUILD)/ksmith $(if $(CPU_C),$(BUILD)/ksmith-cpu) $(if $(wildcard gpu/cuda/main.c),$(BUILD)/ksmith-cuda)
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_C))
 
-.PHONY: man all deps demo test bench crash gpu-test gpu-bench test-servers test-storm install bundle lint format clean units
+.PHONY: man all deps demo test bench crash gpu-test gpu-bench test-servers test-storm test-ladder install bundle lint format clean units
 all: $(PROGRAMS)
 
 $(BUILD)/obj/%.o: %.c Makefile
@@ -99,6 +99,9 @@ crash: all units
 # A minute of 64 streams with every fault; `make test` has a few seconds of it.
 test-storm: all
 	@BUILD=$(BUILD) KSMITH_STORM_SECONDS=60 python3 tests/cases/storm.test
+# A scripted model's kernels before the real referee, and the same run again from its recording.
+test-ladder: all
+	@BUILD=$(BUILD) KSMITH_LADDER=1 python3 tests/cases/ladder.test
 # A real model server on loopback, installed from PyPI; not part of `make test`.
 $(BUILD)/models-real: tests/models/real.c $(BUILD)/libks.a $(BUILD)/libbase.a
 	$(Q)$(CC) $(KSFLAGS) -Itests/unit $(CFLAGS) $< -o $@ -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS) -lpthread
