@@ -5,6 +5,7 @@
 #include "base/vec.h"
 
 #include <fcntl.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,8 +25,20 @@ int log_open(const char *path)
 
 void log_secret(const char *s)
 {
-    if (s && strlen(s) >= 6)
-        vec_push(&secrets, xstrdup(s));
+    if (!s || strlen(s) < 6)
+        return;
+    for (size_t i = 0; i < secrets.n; i++)
+        if (strcmp(secrets.v[i], s) == 0)
+            return;
+    vec_push(&secrets, xstrdup(s));
+}
+
+bool log_leaks(const char *text)
+{
+    for (size_t i = 0; i < secrets.n; i++)
+        if (strstr(text, secrets.v[i]))
+            return true;
+    return false;
 }
 
 void log_redact(struct str *text)

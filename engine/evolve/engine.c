@@ -15,9 +15,28 @@ enum { TICK_MS = 5000, RESTART_MAX = 5, QUIET_MS = 200 };
 
 static void start_worker(struct engine *en);
 
+// What an engineer typed, a compiler said or a model wrote may hold a key: the journal gets it cut out, and
+// so does the state, which is what the journal says.
+static json *without_secrets(json *event)
+{
+    struct str text = {0};
+    json_print(event, &text);
+    json *clean = NULL;
+    if (log_leaks(str_c(&text))) {
+        log_redact(&text);
+        clean = json_parse(text.s, text.len, NULL);
+    }
+    str_free(&text);
+    if (!clean)
+        return event;
+    json_free(event);
+    return clean;
+}
+
 int engine_append(struct engine *en, json *event, bool sync)
 {
     struct err e = {0};
+    event = without_secrets(event);
     if (session_log(en->session, event, sync ? JOURNAL_SYNC : JOURNAL_LAZY, &e) == 0)
         return 0;
     log_line("journal: %s %s", e.msg, e.hint);

@@ -339,7 +339,7 @@ static bool go_on(struct proposer_call *c, const struct answer *a)
     return true;
 }
 
-static void take(struct proposer_call *c, const struct answer *a)
+static void take_clean(struct proposer_call *c, const struct answer *a)
 {
     keep(c, a);
     bool cut = a->end == CHAT_CUT;
@@ -365,6 +365,18 @@ static void take(struct proposer_call *c, const struct answer *a)
            : a->end == CHAT_DENIED ? PROPOSAL_DENIED
                                    : PROPOSAL_FAILED,
            a->text);
+}
+
+// Whatever gave a key away, it goes no further than here: neither into a source nor back into a prompt.
+static void take(struct proposer_call *c, const struct answer *a)
+{
+    struct answer clean = *a;
+    struct str text = {0};
+    str_add(&text, a->text);
+    log_redact(&text);
+    clean.text = str_c(&text);
+    take_clean(c, &clean);
+    str_free(&text);
 }
 
 // ---- where answers come from

@@ -21,6 +21,9 @@ static void read_sections(struct proposers *p, const struct proposers_options *o
         if (str_starts(name, "model ")) {
             struct model m;
             model_load(&m, name + 6, s, o->path, errors);
+            if (m.key_env)
+                log_secret(
+                    getenv(m.key_env)); // before anything is asked, so that nothing can say it meanwhile
             vec_push(&p->models, m);
             vec_push(&p->answers, 0);
             vec_push(&p->answer_tokens, 0);

@@ -93,6 +93,8 @@ def reject(word, body, n):
         return 400, {"error": {"message": "The response was filtered", "code": "content_filter"}}
     if word == "redirect":
         return 302, "", {"Location": "http://127.0.0.1:1/stolen"}
+    if word == "leak-error" and n < 2:
+        return 500 if n else 429, {"error": {"message": f"slow down, {KEY}", "code": KEY}}, {"Retry-After": "0.1"}
     if word == "error-200" and n < 1:
         return 200, {"error": {"message": "Provider returned error", "code": 502, "metadata": {"raw": "overloaded"}}}
     return None
@@ -199,6 +201,10 @@ class Handler(BaseHTTPRequestHandler):
     def text(self, n):
         if "ladder" in self.words:
             return open(replies[min(n, len(replies) - 1)], encoding="utf-8").read()
+        if "leak" in self.words:  # in every place of a candidate
+            return UNIQUE.format(n=n, words=KEY).replace("Try ", KEY + " ").replace("    for (int i = 0; i < M", f"    // {KEY}\n    for (int i = 0; i < M")
+        if "leak-patch" in self.words:
+            return f"<name>x</name>\n<patch>\n<<<<<<< SEARCH\n{KEY}\n=======\n// {KEY}\n>>>>>>> REPLACE\n</patch>\n"
         if "echo-key" in self.words:
             return "your key is " + KEY
         if "think" in self.words:
