@@ -73,34 +73,53 @@ static void site_line(const struct rule *r, const struct rule_site *site)
     str_free(&text);
 }
 
-static int list_sites(const char *text, const char *path, const char *func, const struct task *task,
-                      bool as_json)
+struct counts {
+    size_t offered, refused;
+};
+
+static int list_function(const char *text, const char *path, const char *func, const char *in,
+                         const struct task *task, bool as_json, struct counts *c)
 {
     struct rule_source s;
     struct err e = {0};
-    if (rule_source_open(&s, text, strlen(text), path, func, task, &e) < 0)
+    if (rule_source_open(&s, text, strlen(text), path, in, task, &e) < 0)
         return cmd_fail(&e);
-    size_t offered = 0, refused = 0;
     for (size_t i = 0; i < rule_table_n; i++) {
         rule_sites found = {0};
         if (!rule_fits(rule_table[i], &s))
             continue;
         rule_table[i]->sites(&s, &found);
         for (size_t k = 0; k < found.n; k++) {
-            *(found.v[k].ok ? &offered : &refused) += 1;
+            char *where = rule_where(func, in, found.v[k].where);
+            free(found.v[k].where);
+            found.v[k].where = where;
+            *(found.v[k].ok ? &c->offered : &c->refused) += 1;
             if (as_json)
                 site_json(rule_table[i], &found.v[k]);
             else
                 site_line(rule_table[i], &found.v[k]);
         }
-        if (!found.n && !as_json)
+        if (!found.n && !as_json && str_eq(func, in))
             printf("%-14s no place for it\n", rule_table[i]->name);
         rule_sites_free(&found);
     }
-    if (!as_json)
-        printf("%s: rules apply at %zu places and refuse at %zu\n", func, offered, refused);
     rule_source_close(&s);
     return 0;
+}
+
+static int list_sites(const char *text, const char *path, const char *func, const struct task *task,
+                      bool as_json)
+{
+    func_names all = {0};
+    struct counts c = {0};
+    int status = 0;
+    rule_functions(text, strlen(text), path, func, task, &all);
+    for (size_t i = 0; i < all.n && status == 0; i++)
+        status = list_function(text, path, func, all.v[i], task, as_json, &c);
+    if (!as_json && status == 0)
+        printf("%s: rules apply at %zu places and refuse at %zu\n", func, c.offered, c.refused);
+    func_names_free(&all);
+    return status;
 }
 
 // A kernel of any file. Without a task threads and fast math are not allowed, and buffers may overlap.

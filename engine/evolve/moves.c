@@ -37,22 +37,38 @@ static void add_site(moves *out, const struct rule *r, const struct rule_site *s
     json_free(defaults);
 }
 
-static int add_rules(const struct moves_env *env, const char *text, size_t len, moves *out, struct err *e)
+static int add_function(const struct moves_env *env, const char *func, const char *text, size_t len,
+                        moves *out, struct err *e)
 {
     struct rule_source s;
-    if (rule_source_open(&s, text, len, env->path, env->task->kernel_func, env->task, e) < 0)
+    if (rule_source_open(&s, text, len, env->path, func, env->task, e) < 0)
         return -1;
     for (size_t i = 0; i < rule_table_n; i++) {
         rule_sites found = {0};
         if (rule_fits(rule_table[i], &s))
             rule_table[i]->sites(&s, &found);
-        for (size_t k = 0; k < found.n; k++)
+        for (size_t k = 0; k < found.n; k++) {
+            char *where = rule_where(env->task->kernel_func, func, found.v[k].where);
+            free(found.v[k].where);
+            found.v[k].where = where;
             if (found.v[k].ok)
                 add_site(out, rule_table[i], &found.v[k]);
+        }
         rule_sites_free(&found);
     }
     rule_source_close(&s);
     return 0;
+}
+
+static int add_rules(const struct moves_env *env, const char *text, size_t len, moves *out, struct err *e)
+{
+    func_names all = {0};
+    int r = 0;
+    rule_functions(text, len, env->path, env->task->kernel_func, env->task, &all);
+    for (size_t i = 0; i < all.n && r == 0; i++)
+        r = add_function(env, all.v[i], text, len, out, e);
+    func_names_free(&all);
+    return r;
 }
 
 static void add_genes(const struct moves_env *env, const char *text, size_t len, moves *out)

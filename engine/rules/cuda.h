@@ -23,6 +23,8 @@ int cu_launch_put(const struct rule_source *s, struct str *text, const struct cu
 bool cu_launch_flat(const struct cu_launch *l);
 // The number of threads in dimension d where it is a number or a constant that is one; 0 otherwise.
 int64_t cu_block_size(const struct rule_source *s, const struct cu_launch *l, int d);
+// Is the expression the number of threads in x, as a number, constant or blockDim.x?
+bool cu_is_block(const struct rule_source *s, const struct node *n, const struct cu_launch *l);
 // Is each value that the block size may take a multiple of 32 (it is a number, or a knob with such values)?
 bool cu_block_warps(const struct rule_source *s, const struct cu_launch *l);
 // Whether an expression mentions a name; text with each occurrence of a name or number replaced.

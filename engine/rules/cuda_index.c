@@ -275,7 +275,9 @@ bool cu_written(const struct rule_source *s, const char *base)
 const char *cu_elem(const struct rule_source *s, const char *base)
 {
     const struct var_info *v = analysis_var(&s->a, base);
-    return v && v->type && v->type->ptr + v->type->rank == 1 ? v->type->base : NULL;
+    const char *type = v && v->type && v->type->ptr + v->type->rank == 1 ? v->type->base : NULL;
+    // The parser keeps "__shared__" with the type.
+    return type && str_starts(type, "__shared__ ") ? type + strlen("__shared__ ") : type;
 }
 
 int cu_elem_size(const char *type)
@@ -525,6 +527,17 @@ bool cu_is_global_id(const struct rule_source *s, const struct poly *p, const st
     bool same = is_sum(&q, names[d][0], names[d][1], names[d][2]);
     poly_free(&q);
     return same;
+}
+
+bool cu_is_block(const struct rule_source *s, const struct node *n, const struct cu_launch *l)
+{
+    struct poly p, q;
+    cu_poly(s, n, &p);
+    with_dim(s, &p, l, 0, &q);
+    bool is = is_sum(&q, "blockDim.x", NULL, NULL);
+    poly_free(&p);
+    poly_free(&q);
+    return is;
 }
 
 enum cu_split cu_loop_split(const struct rule_source *s, const struct cu_loop *l, const struct cu_launch *at)

@@ -149,6 +149,52 @@ void cu_launch_print(const struct rule_source *s, const struct cu_launch *l, str
     str_addf(out, ">>>(%s)", l->args);
 }
 
+// Does the kernel leave something for each block?
+static bool leaves_blocks(const struct rule_source *s)
+{
+    bool found = false;
+    struct poly block;
+    poly_atom(&block, "blockIdx.x");
+    for (size_t i = 0; i < s->a.accesses.n && !found; i++) {
+        const char *base;
+        struct poly sub = {0};
+        found = (s->a.accesses.v[i].kind & ACC_WRITE) && cu_access(s, s->a.accesses.v[i].node, &base, &sub) &&
+                poly_equal(&sub, &block);
+        poly_free(&sub);
+    }
+    poly_free(&block);
+    return found;
+}
+
+// The old number of blocks where it stands in other annotations.
+static void others_follow(const struct rule_source *s, struct str *text, const char *was, const char *is)
+{
+    struct annots a;
+    err_list errors = {0};
+    annot_read(&a, str_c(text), text->len, s->path, &errors);
+    vec_free(&errors);
+    // From the last to the first; both lists are in the order of the text.
+    size_t i = a.launches.n, k = a.scratch.n;
+    while (i || k) {
+        bool scratch = !i || (k && a.scratch.v[k - 1].at > a.launches.v[i - 1].at);
+        struct annot_text *x = scratch ? &a.scratch.v[--k] : &a.launches.v[--i];
+        if (!scratch && starts_kernel(s, x->text))
+            continue;
+        struct str now = {0};
+        const char *at = x->text;
+        for (const char *hit; (hit = strstr(at, was)); at = hit + strlen(was)) {
+            str_addn(&now, at, (size_t)(hit - at));
+            str_add(&now, is);
+        }
+        str_addf(&now, "%s", at);
+        char *comment = xasprintf("// %s: %s", scratch ? "scratch" : "launch", now.s);
+        str_splice(text, x->at, x->len, comment, strlen(comment));
+        free(comment);
+        str_free(&now);
+    }
+    annot_free(&a);
+}
+
 int cu_launch_put(const struct rule_source *s, struct str *text, const struct cu_launch *l, struct err *e)
 {
     struct annots a;
@@ -176,6 +222,12 @@ int cu_launch_put(const struct rule_source *s, struct str *text, const struct cu
     annot_free(&a);
     str_free(&line);
     str_free(&all);
+    struct cu_launch was;
+    char why[240];
+    if (r == 0 && cu_launch_read(s, &was, why) == 0 && strchr(was.grid[0], '(') &&
+        !str_eq(was.grid[0], l->grid[0]) && leaves_blocks(s))
+        others_follow(s, text, was.grid[0], l->grid[0]);
+    cu_launch_free(&was);
     return r;
 }
 

@@ -155,6 +155,20 @@ static bool dimension(const struct rule_source *s, struct plan *p, int d, char w
     return true;
 }
 
+// Does the statement around token i use the block's place too?
+static bool of_blocks(const struct rule_source *s, size_t i)
+{
+    size_t from = i, to = i;
+    while (from > s->f.open && !token_op(&s->ts, from, OP_SEMI) && !token_op(&s->ts, from, OP_LBRACE))
+        from--;
+    while (to < s->f.close && !token_op(&s->ts, to, OP_SEMI))
+        to++;
+    for (; from < to; from++)
+        if (token_is(&s->ts, from, "blockIdx"))
+            return true;
+    return false;
+}
+
 // Does the body stay right when the number of threads changes?
 static bool sound(const struct rule_source *s, const struct plan *p, char why[240])
 {
@@ -179,7 +193,7 @@ static bool sound(const struct rule_source *s, const struct plan *p, char why[24
     for (size_t i = s->f.open; i + 4 < s->f.close; i++) {
         bool warp = token_is(&s->ts, i, "threadIdx") &&
                     (token_op(&s->ts, i + 3, OP_DIV) || token_op(&s->ts, i + 3, OP_SHR));
-        if (warp && !p->named[0] && !number_in(p->l.grid[0], p->size[0])) {
+        if (warp && of_blocks(s, i) && !p->named[0] && !number_in(p->l.grid[0], p->size[0])) {
             snprintf(why, 240, "warps have rows of their own, and the grid does not follow the block");
             return false;
         }

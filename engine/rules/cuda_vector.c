@@ -542,9 +542,10 @@ static int apply(const struct rule_source *s, const char *where, const json *par
         str_addf(&code[i], "const %s %s = ", g->l.type, groups);
         if (test.len)
             str_addf(&code[i], "(%s) %% 16 == 0 ? ", test.s);
-        str_add(&code[i], "(");
+        bool plain = g->l.hi->kind == N_IDENT || g->l.hi->kind == N_NUM;
+        str_add(&code[i], plain ? "" : "(");
         node_text(&s->t, g->l.hi, &code[i]);
-        str_addf(&code[i], ") / %s%s;\n", vec, test.len ? " : 0" : "");
+        str_addf(&code[i], "%s / %s%s;\n", plain ? "" : ")", vec, test.len ? " : 0" : "");
         write_group(s, g, vec, groups, u, &code[i]);
     }
     // From the last to the first, so that places hold.

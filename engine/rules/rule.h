@@ -62,6 +62,14 @@ static inline bool rule_fits(const struct rule *r, const struct rule_source *s)
     return r->cuda == s->f.is_global;
 }
 
+// The functions whose places are listed: the task's, and where the whole file may change the other kernels of
+// a CUDA source as well. A place in another kernel is named "in NAME: PLACE".
+void rule_functions(const char *text, size_t len, const char *path, const char *func, const struct task *task,
+                    func_names *out);
+char *rule_where(const char *func, const char *in, const char *where); // malloc'ed
+// The place without the kernel's name; the name, or func where there is none, in `in`.
+const char *rule_where_split(const char *where, const char *func, char in[128]);
+
 // The table of all rules is rule_table[0..rule_table_n), in rules.c.
 extern const struct rule *const rule_table[];
 extern const size_t rule_table_n;

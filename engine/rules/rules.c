@@ -24,6 +24,9 @@ extern const struct rule rule_pack;
 extern const struct rule rule_cuda_threads;
 extern const struct rule rule_cuda_stride;
 extern const struct rule rule_cuda_rows;
+extern const struct rule rule_cuda_coarsen;
+extern const struct rule rule_cuda_tree;
+extern const struct rule rule_cuda_swap;
 extern const struct rule rule_cuda_vector;
 
 const struct rule *const rule_table[] = {
@@ -49,6 +52,9 @@ const struct rule *const rule_table[] = {
     &rule_cuda_threads,
     &rule_cuda_stride,
     &rule_cuda_rows,
+    &rule_cuda_coarsen,
+    &rule_cuda_tree,
+    &rule_cuda_swap,
     &rule_cuda_vector,
 };
 // clang-format on

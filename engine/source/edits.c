@@ -132,10 +132,12 @@ static int apply_rule(const struct edits_env *env, const struct edit *x, const c
         struct rule_source s;
         if (!str_eq(env->rules[i]->name, x->rule))
             continue;
-        if (rule_source_open(&s, text, len, env->path, env->func, env->task, e) < 0)
+        char in[128];
+        const char *where = rule_where_split(x->where, env->func, in);
+        if (rule_source_open(&s, text, len, env->path, in, env->task, e) < 0)
             return -1;
         int r = rule_fits(env->rules[i], &s)
-                    ? env->rules[i]->apply(&s, x->where, x->params, out, e)
+                    ? env->rules[i]->apply(&s, where, x->params, out, e)
                     : err_set(e, ERR_FAIL, "", "%s is %s", x->rule,
                               s.f.is_global ? "for C, this is a CUDA kernel" : "for CUDA kernels, this is C");
         rule_source_close(&s);

@@ -64,12 +64,16 @@ static const struct rule *rule_named(const char *name)
 }
 
 // The rule at its first place that it offers. false, with the reason in why, where it refuses.
-// "rule" or "rule:name=value".
+// "rule" or "rule:name=value", each perhaps with "@kernel".
 static bool rewrite(const struct fixture *f, const char *func, const char *word, struct str *text,
                     char why[320])
 {
     char rule[64];
     snprintf(rule, sizeof rule, "%s", word);
+    char *other = strchr(rule, '@');
+    if (other)
+        *other++ = 0;
+    const char *in = other ? other : func;
     char *with = strchr(rule, ':'), *value = with ? strchr(with, '=') : NULL;
     json *params = value ? json_object() : NULL;
     if (value) {
@@ -83,7 +87,7 @@ static bool rewrite(const struct fixture *f, const char *func, const char *word,
     bool done = false;
     snprintf(why, 320, "no place");
     CHECK(r != NULL);
-    if (!r || rule_source_open(&s, str_c(text), text->len, "k.cu", func, &f->task, &e) < 0) {
+    if (!r || rule_source_open(&s, str_c(text), text->len, "k.cu", in, &f->task, &e) < 0) {
         snprintf(why, 320, "%.300s", e.msg);
         return false;
     }
@@ -98,7 +102,9 @@ static bool rewrite(const struct fixture *f, const char *func, const char *word,
         struct edits l = {0};
         struct edits_env env = {rule_table, rule_table_n, "k.cu", func, &f->task};
         struct str out = {0};
-        edits_add(&l, rule, sites.v[i].where, params);
+        char *where = rule_where(func, in, sites.v[i].where);
+        edits_add(&l, rule, where, params);
+        free(where);
         done = edits_replay(&l, str_c(text), text->len, &env, &out, NULL, NULL, &e) == 0;
         if (!done)
             printf("# offered, then refused: %s of %s: %s\n", rule, func, e.msg);
@@ -179,14 +185,29 @@ static void launches(const struct fixture *f, const struct variant *v, const cha
     annot_free(&a);
 }
 
+// Scratch buffers, full of nothing that means anything.
+static void scratch(const struct variant *v, struct str *out)
+{
+    struct annots a;
+    annot_read(&a, str_c(&v->text), v->text.len, "k.cu", NULL);
+    for (size_t i = 0; i < a.scratch.n; i++) {
+        const char *x = a.scratch.v[i].text, *open = strchr(x, '['), *close = strrchr(x, ']');
+        int n = (int)strcspn(x, " ");
+        str_addf(out, "    static float scratch_%zu[100000]; float *%.*s = scratch_%zu;\n", i, n, x, i);
+        str_addf(out, "    if ((%.*s) > 100000) abort();\n", (int)(close - open - 1), open + 1);
+        str_addf(out, "    memset(scratch_%zu, 0x5a, sizeof scratch_%zu);\n", i, i);
+    }
+    annot_free(&a);
+}
+
 static void arguments(const struct task *t, struct str *out)
 {
     for (size_t i = 0; i < t->args.n; i++) {
         const struct task_arg *a = &t->args.v[i];
         const char *type = dtype_info(a->type)->c_names[0];
         str_addf(out,
-                 a->dir <= ARG_INOUT ? "    %s *%s = (%s *)p[%zu]; (void)%s;\n"
-                                     : "    %s %s = *(%s *)p[%zu]; (void)%s;\n",
+                 a->dir <= ARG_INOUT ? "    %s *%s = (%s *)args_[%zu]; (void)%s;\n"
+                                     : "    %s %s = *(%s *)args_[%zu]; (void)%s;\n",
                  type, a->name, type, i, a->name);
     }
 }
@@ -202,9 +223,10 @@ static void *build(const struct fixture *f)
         str_addf(&cpp, "namespace %s {\n", space);
         without_extern_shared(str_c(&f->v[i].text), &cpp);
         str_addf(&cpp,
-                 "}\nextern \"C\" void run_%zu(void **p, int backwards) {\n    emu::backwards = backwards;\n",
+                 "}\nextern \"C\" void run_%zu(void **args_, int backwards) {\n    emu::backwards = backwards;\n",
                  i);
         arguments(&f->task, &cpp);
+        scratch(&f->v[i], &cpp);
         launches(f, &f->v[i], space, &cpp);
         str_add(&cpp, "}\n");
         undefs(str_c(&f->v[i].text), &cpp);
