@@ -40,6 +40,8 @@ void cu_poly(const struct rule_source *s, const struct node *n, struct poly *out
 bool cu_access(const struct rule_source *s, const struct node *n, const char **base, struct poly *sub);
 // The only definition of a local that is never set again; NULL otherwise.
 const struct node *cu_value(const struct rule_source *s, const char *name);
+// Has a local no other value than its declaration gives it?
+bool cu_set_once(const struct rule_source *s, const char *name);
 // The parameter or array that a pointer's name leads to, NULL where unknown.
 const char *cu_root(const struct rule_source *s, const char *name);
 // Is the parameter or array written, as far as the kernel says? Unknown writes count.
@@ -82,6 +84,34 @@ const struct node *cu_guard_first(const struct cu_guard *g);
 const struct node *cu_guard_next(const struct cu_guard *g, const struct node *n);
 // The bound in the launch's words: parameters replaced by what is passed for them. false where it has others.
 bool cu_guard_bound(const struct rule_source *s, const struct cu_guard *g, struct str *out);
+
+// ---- one element of a plane a thread: i and j in x and y, both tested against their bounds
+
+struct cu_axis {
+    const char *var, *type;
+    const struct node *bound;
+};
+struct cu_plane {
+    struct cu_launch l;
+    struct cu_axis axis[2];  // of x and y
+    const struct node *from; // the first declaration of i or j
+    const struct node *body; // the first of the statements that are done for each (i, j)
+};
+bool cu_plane_find(const struct rule_source *s, struct cu_plane *p, char why[240]);
+void cu_plane_free(struct cu_plane *p);
+// Puts code in place of everything from the declaration on.
+void cu_plane_replace(const struct rule_source *s, const struct cu_plane *p, const char *code,
+                      struct str *out);
+// Like cu_access, i and j being atoms.
+bool cu_plane_access(const struct rule_source *s, const struct cu_plane *p, const struct node *n,
+                     const char **base, struct poly *sub);
+// sub = stride * var + rest, neither of which depends on the thread.
+bool cu_linear(const struct poly *sub, const char *var, struct poly *stride, struct poly *rest);
+// While set, these locals are atoms and are not followed. NULL: none.
+void cu_keep(const char *a, const char *b);
+// An expression of parameters in the words of the launch. false where it has other names.
+bool cu_launch_words(const struct rule_source *s, const struct cu_launch *l, const struct node *n,
+                     struct str *out);
 
 // ---- sites
 

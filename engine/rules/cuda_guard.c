@@ -106,15 +106,21 @@ static char *argument(const char *args, size_t k)
 
 bool cu_guard_bound(const struct rule_source *s, const struct cu_guard *g, struct str *out)
 {
+    return cu_launch_words(s, &g->l, g->bound, out);
+}
+
+bool cu_launch_words(const struct rule_source *s, const struct cu_launch *l, const struct node *n,
+                     struct str *out)
+{
     struct names x = {s, false};
-    node_walk((struct node *)(uintptr_t)g->bound, find_other, &x);
+    node_walk((struct node *)(uintptr_t)n, find_other, &x);
     struct str now = {0};
-    node_text(&s->t, g->bound, &now);
+    node_text(&s->t, n, &now);
     // Names of parameters are not names of arguments: they are marked first, so that none is replaced twice.
     for (int round = 0; round < 2 && !x.other; round++)
         for (size_t i = 0; i < s->f.params.n && !x.other; i++) {
             struct str next = {0};
-            char *mark = xasprintf("param_%zu_", i), *arg = argument(g->l.args, i);
+            char *mark = xasprintf("param_%zu_", i), *arg = argument(l->args, i);
             if (!cu_mentions(str_c(&now), round ? mark : s->f.params.v[i].name)) {
                 free(mark);
                 free(arg);

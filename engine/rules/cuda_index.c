@@ -53,6 +53,12 @@ static bool set_again(const struct rule_source *s, const char *name, const struc
     return false;
 }
 
+bool cu_set_once(const struct rule_source *s, const char *name)
+{
+    const struct var_info *v = analysis_var(&s->a, name);
+    return v && v->decl && v->decl->a && !v->shadowed && !v->address_taken && !set_again(s, name, v->decl);
+}
+
 static bool check_name(void *user, struct node *n)
 {
     struct stable *c = user;
@@ -147,9 +153,23 @@ static void of_node(const struct rule_source *s, const struct node *n, struct po
     }
 }
 
+// Locals that are not followed at present.
+static _Thread_local const char *kept[2];
+
+void cu_keep(const char *a, const char *b)
+{
+    kept[0] = a;
+    kept[1] = b;
+}
+
+static bool is_kept(const char *name)
+{
+    return (kept[0] && str_eq(name, kept[0])) || (kept[1] && str_eq(name, kept[1]));
+}
+
 static void of_name(const struct rule_source *s, const struct node *n, struct poly *out, int depth)
 {
-    const struct node *v = ast_macro(&s->t, n->name) ? NULL : cu_value(s, n->name);
+    const struct node *v = ast_macro(&s->t, n->name) || is_kept(n->name) ? NULL : cu_value(s, n->name);
     const struct var_info *info = analysis_var(&s->a, n->name);
     if (v && depth < 16 && wide_int(info->type))
         of_node(s, v, out, depth + 1);

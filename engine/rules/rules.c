@@ -24,6 +24,8 @@ extern const struct rule rule_pack;
 extern const struct rule rule_cuda_threads;
 extern const struct rule rule_cuda_stride;
 extern const struct rule rule_cuda_rows;
+extern const struct rule rule_cuda_matmul;
+extern const struct rule rule_cuda_turn;
 extern const struct rule rule_cuda_coarsen;
 extern const struct rule rule_cuda_tree;
 extern const struct rule rule_cuda_swap;
@@ -52,6 +54,8 @@ const struct rule *const rule_table[] = {
     &rule_cuda_threads,
     &rule_cuda_stride,
     &rule_cuda_rows,
+    &rule_cuda_matmul,
+    &rule_cuda_turn,
     &rule_cuda_coarsen,
     &rule_cuda_tree,
     &rule_cuda_swap,

@@ -15,7 +15,7 @@
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __shared__ static
-#define __align__(n) alignas(n)
+#define __align__(n) __attribute__((aligned(n)))
 #define __constant__
 
 struct uint3 {
@@ -66,7 +66,7 @@ static char *stacks;
 static size_t now;
 static ucontext_t home;
 static uint64_t slots[1024];
-static bool backwards;
+static bool backwards, refused; // refused: a launch that no device takes
 static void (*body)(void *);
 static void *body_arg;
 static char shared[1 << 18];
@@ -152,8 +152,10 @@ static void run_block(size_t n)
 template <typename F> static void launch(dim3 grid, dim3 block, size_t bytes, bool coroutines, F f)
 {
     size_t n = (size_t)block.x * block.y * block.z;
-    if (!n || n > 1024 || bytes > sizeof shared || (size_t)grid.x * grid.y * grid.z == 0 || grid.y > 65535)
-        stuck("a launch that no device takes");
+    if (!n || n > 1024 || bytes > sizeof shared || (size_t)grid.x * grid.y * grid.z == 0 || grid.y > 65535) {
+        refused = true;
+        return;
+    }
     if (!fibers) {
         fibers = (fiber *)calloc(1024, sizeof *fibers);
         stacks = (char *)malloc((size_t)1024 * STACK);

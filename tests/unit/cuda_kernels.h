@@ -18,6 +18,24 @@ struct kernel {
 #define HEAD "__global__ void k(float *y, const float *x, int N)\n{\n"
 #define ID "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
 
+#define MM                                                                                                 \
+    "C = out f32[M,N] align=16\nA = in f32[M,K] align=16\nB = in f32[K,N] align=16\nM = dim i32\nN = dim " \
+    "i32\nK = dim i32\n"
+#define MMS \
+    "a = M=1 N=1 K=1 test\nb = M=5 N=7 K=3 test\nc = M=70 N=33 K=20 test\nd = M=130 N=68 K=36 test bench\n"
+#define MMH                                                                                                \
+    "__global__ void k(float *C, const float *A, const float *B, int M, int N, int K)\n{\n    // launch: " \
+    "k<<<dim3(ceildiv(N, 16), ceildiv(M, 16)), dim3(16, 16)>>>(C, A, B, M, N, K)\n"
+#define MMX                                                                                                \
+    "__global__ void k(float *C, const float *A, const float *B, int M, int N, int K)\n{\n    // launch: " \
+    "k<<<dim3(ceildiv(M, 16), ceildiv(N, 16)), dim3(16, 16)>>>(C, A, B, M, N, K)\n"
+#define IJ "    int j = blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y * blockDim.y + threadIdx.y;\n"
+#define PL "y = out f32[N,M] align=16\nx = in f32[M,N] align=16\nM = dim i32\nN = dim i32\n"
+#define PLS "a = M=1 N=1 test\nb = M=3 N=50 test\nc = M=64 N=64 test\nd = M=97 N=65 test bench\n"
+#define PLH                                                                                                  \
+    "__global__ void k(float *y, const float *x, int M, int N)\n{\n    // launch: k<<<dim3(ceildiv(N, 32), " \
+    "ceildiv(M, 8)), dim3(32, 8)>>>(y, x, M, N)\n"
+
 static const struct kernel kernels[] = {
     {"sessions/gelu-cuda",
      NULL,
@@ -54,7 +72,7 @@ static const struct kernel kernels[] = {
      NULL,
      NULL,
      NULL,
-     {"threads !stride !vector", "swap !swap", "threads swap"}},
+     {"threads !stride !vector", "swap !swap threads", "matmul"}},
     // Elements, in the ways they are written.
     {"test <",
      "k",
@@ -353,5 +371,171 @@ static const struct kernel kernels[] = {
      "128)]\n    if (threadIdx.x == 0) {\n        float a = 0;\n        for (int i = 0; i < n; i++)\n        "
      "    a += p[i];\n        y[0] = a;\n    }\n}\n",
      {"!tree@part !coarsen@part"}},
+    // Products of matrices.
+    {"product",
+     "k",
+     NULL,
+     MM,
+     MMS,
+     MMH IJ "    if (i < M && j < N) {\n        float s = 0;\n        for (int k = 0; k < K; k++)\n          "
+            "  s += A[i * K + k] * B[k * N + j];\n        C[i * N + j] = s;\n    }\n}\n",
+     {"matmul", "threads", "!swap !turn"}},
+    {"product, x over rows",
+     "k",
+     NULL,
+     MM,
+     MMS,
+     MMX "    int row = blockIdx.x * blockDim.x + threadIdx.x;\n    int col = blockIdx.y * blockDim.y + "
+         "threadIdx.y;\n    if (row >= M || col >= N)\n        return;\n    float s = 0.0f;\n    for (int k "
+         "= 0; k < K; ++k)\n        s = s + A[row * K + k] * B[k * N + col];\n    C[row * N + col] = s;\n}\n",
+     {"matmul", "swap matmul"}},
+    {"product, fmaf and two tests",
+     "k",
+     NULL,
+     MM,
+     MMS,
+     MMH IJ "    if (i >= M) return;\n    if (j >= N) return;\n    float s = 0.0f;\n    for (int k = 0; k < "
+            "K; k++)\n        s = fmaf(A[i * K + k], B[k * N + j], s);\n    C[i * N + j] = s;\n}\n",
+     {"matmul"}},
+    {"product, literal block",
+     "k",
+     NULL,
+     MM,
+     MMS,
+     MMH "    const int j = blockIdx.x * 16 + threadIdx.x;\n    const int i = blockIdx.y * 16 + "
+         "threadIdx.y;\n    if (j < N)\n        if (i < M) {\n            float s = 0;\n            for (int "
+         "k = 0; k < K; k++) {\n                float a = A[i * K + k];\n                float b = B[k * N + "
+         "j];\n                s += a * b;\n            }\n            C[i * N + j] = s;\n        }\n}\n",
+     {"matmul"}},
+    {"product, B first and pointers",
+     "k",
+     NULL,
+     MM,
+     MMS,
+     MMH IJ "    if (!(i < M && j < N)) return;\n    const float *a = A + (size_t)i * K, *b = B + j;\n    "
+            "float s = 0;\n    for (int k = 0; k < K; k++)\n        s += b[(size_t)k * N] * a[k];\n    "
+            "C[(size_t)i * N + j] = s;\n}\n",
+     {"matmul"}},
+    {"product with relu and bias",
+     "k",
+     NULL,
+     MM,
+     MMS,
+     MMH IJ "    if (i < M && j < N) {\n        float s = B[j];\n        for (int k = 0; k < K; k++)\n       "
+            "     s += A[i * K + k] * B[k * N + j];\n        s = 2 * s + i;\n        C[i * N + j] = s > 0 ? "
+            "s : 0.5f * s;\n    }\n}\n",
+     {"matmul"}},
+    {"product in a running sum",
+     "k",
+     NULL,
+     MM,
+     MMS,
+     MMH IJ "    if (i < M && j < N) {\n        float s = 0;\n        for (int k = 0; k < K; k++) {\n        "
+            "    s += A[i * K + k] * B[k * N + j];\n            C[i * N + j] = s;\n        }\n    }\n}\n",
+     {"!matmul"}},
+    {"sum of differences",
+     "k",
+     NULL,
+     MM,
+     MMS,
+     MMH IJ "    if (i < M && j < N) {\n        float s = 0;\n        for (int k = 0; k < K; k++)\n          "
+            "  s += A[i * K + k] - B[k * N + j];\n        C[i * N + j] = s;\n    }\n}\n",
+     {"!matmul"}},
+    {"both transposed",
+     "k",
+     NULL,
+     "C = out f32[M,N]\nA = in f32[K,M]\nB = in f32[N,K]\nM = dim i32\nN = dim i32\nK = dim i32\n",
+     MMS,
+     MMH IJ "    if (i < M && j < N) {\n        float s = 0;\n        for (int k = 0; k < K; k++)\n          "
+            "  s += A[k * M + i] * B[j * K + k];\n        C[i * N + j] = s;\n    }\n}\n",
+     {"matmul"}},
+    {"A transposed",
+     "k",
+     NULL,
+     "C = out f32[M,N] align=16\nA = in f32[K,M] align=16\nB = in f32[K,N] align=16\nM = dim i32\nN = dim "
+     "i32\nK = dim i32\n",
+     MMS,
+     MMH IJ "    if (i < M && j < N) {\n        float s = 0;\n        for (int k = 0; k < K; k++)\n          "
+            "  s += A[k * M + i] * B[k * N + j];\n        C[i * N + j] = s;\n    }\n}\n",
+     {"matmul"}},
+    {"result transposed",
+     "k",
+     NULL,
+     "C = out f32[N,M] align=16\nA = in f32[M,K] align=16\nB = in f32[K,N] align=16\nM = dim i32\nN = dim "
+     "i32\nK = dim i32\n",
+     MMS,
+     MMH IJ "    if (i < M && j < N) {\n        float s = 0;\n        for (int k = 0; k < K; k++)\n          "
+            "  s += A[i * K + k] * B[k * N + j];\n        C[j * M + i] = s;\n    }\n}\n",
+     {"matmul"}},
+    {"alpha and beta",
+     "k",
+     NULL,
+     "C = inout f32[M,N]\nA = in f32[M,K]\nB = in f32[K,N]\nM = dim i32\nN = dim i32\nK = dim i32\nalpha = "
+     "val f32 2\nbeta = val f32 0.5\n",
+     MMS,
+     "__global__ void k(float *C, const float *A, const float *B, int M, int N, int K, float alpha, float "
+     "beta)\n{\n    // launch: k<<<dim3(ceildiv(N, 16), ceildiv(M, 16)), dim3(16, 16)>>>(C, A, B, M, N, K, "
+     "alpha, beta)\n" IJ
+     "    if (i < M && j < N) {\n        float s = 0;\n        for (int k = 0; k < K; k++)\n            s += "
+     "A[i * K + k] * B[k * N + j];\n        C[i * N + j] = alpha * s + beta * C[i * N + j];\n    }\n}\n",
+     {"matmul"}},
+    {"bfloat16 factors",
+     "k",
+     NULL,
+     "C = out f32[M,N]\nA = in bf16[M,K]\nB = in bf16[K,N]\nM = dim i32\nN = dim i32\nK = dim i32\n",
+     MMS,
+     "#include <cuda_bf16.h>\n__global__ void k(float *C, const __nv_bfloat16 *A, const __nv_bfloat16 *B, "
+     "int M, int N, int K)\n{\n    // launch: k<<<dim3(ceildiv(N, 16), ceildiv(M, 16)), dim3(16, 16)>>>(C, "
+     "A, B, M, N, K)\n" IJ "    if (i < M && j < N) {\n        float s = 0;\n        for (int k = 0; k < K; "
+                           "k++)\n            s += __bfloat162float(A[i * K + k]) * __bfloat162float(B[k * N "
+                           "+ j]);\n        C[i * N + j] = s;\n    }\n}\n",
+     {"matmul"}},
+    // Transpositions.
+    {"turn",
+     "k",
+     NULL,
+     PL,
+     PLS,
+     PLH "    int n = blockIdx.x * blockDim.x + threadIdx.x;\n    int m = blockIdx.y * blockDim.y + "
+         "threadIdx.y;\n"
+         "    if (m < M && n < N)\n        y[n * M + m] = x[m * N + n];\n}\n",
+     {"turn !turn", "threads"}},
+    {"turn, returns",
+     "k",
+     NULL,
+     PL,
+     PLS,
+     PLH "    int n = blockIdx.x * blockDim.x + threadIdx.x;\n    int m = blockIdx.y * blockDim.y + "
+         "threadIdx.y;\n"
+         "    if (n >= N || m >= M) return;\n    y[m + n * M] = x[n + m * N];\n}\n",
+     {"turn"}},
+    {"turn, scaled, literal block",
+     "k",
+     NULL,
+     PL,
+     PLS,
+     PLH "    int n = blockIdx.x * 32 + threadIdx.x;\n    int m = blockIdx.y * 8 + threadIdx.y;\n    if (n < "
+         "N && m < M) {\n        y[(size_t)n * M + m] = 2.0f * x[(size_t)m * N + n] + 1;\n    }\n}\n",
+     {"turn"}},
+    {"turn, writes along x",
+     "k",
+     NULL,
+     PL,
+     PLS,
+     "__global__ void k(float *y, const float *x, int M, int N)\n{\n    // launch: k<<<dim3(ceildiv(M, 32), "
+     "ceildiv(N, 8)), dim3(32, 8)>>>(y, x, M, N)\n    int m = blockIdx.x * blockDim.x + threadIdx.x;\n    "
+     "int n = blockIdx.y * blockDim.y + threadIdx.y;\n    if (m < M)\n        if (n < N)\n            y[n * "
+     "M + m] = x[m * N + n];\n}\n",
+     {"turn"}},
+    {"no turn",
+     "k",
+     NULL,
+     PL,
+     PLS,
+     "__global__ void k(float *y, const float *x, int M, int N)\n{\n    // launch: k<<<dim3(ceildiv(M, 32), "
+     "ceildiv(N, 8)), dim3(32, 8)>>>(y, x, M, N)\n    int m = blockIdx.x * blockDim.x + threadIdx.x;\n    "
+     "int n = blockIdx.y * blockDim.y + threadIdx.y;\n    if (m < M && n < N)\n        y[m * N + n] = x[m * "
+     "N + n];\n}\n",
+     {"!turn swap threads"}},
 };
 static const size_t kernels_n = sizeof kernels / sizeof *kernels;
