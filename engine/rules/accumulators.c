@@ -53,7 +53,7 @@ static bool fits(const struct rule_source *s, const struct loop *l, reductions *
         snprintf(why, 240, "there is a loop inside it");
         return false;
     }
-    if (!parts_along_memory(s, l, why))
+    if (!parts_along_memory(s, l, why) || parts_short(s, l, 16, why))
         return false;
     struct answer a = loop_independent(&s->a, l, reds);
     if (a.v != TRI_YES) {

@@ -233,6 +233,24 @@ static const struct loop *vector_loop(const struct rule_source *s, const struct 
     return NULL;
 }
 
+// An innermost loop inside l that the compiler makes vector code of as it is: a block in it would break that.
+static const struct loop *vector_code(const struct rule_source *s, const struct loop *l)
+{
+    for (size_t i = 0; i < s->a.loops.n; i++) {
+        const struct loop *m = s->a.loops.v[i];
+        reductions reds = {0};
+        char why[240];
+        if (m == l || !loop_inside(m, l) || !parts_inner_loop(s, m) || parts_is_lanes(s, m->stmt) ||
+            parts_made(s, m, why) || !parts_along_memory(s, m, why))
+            continue;
+        bool apart = loop_independent(&s->a, m, &reds).v == TRI_YES && !reds.n;
+        vec_free(&reds);
+        if (apart)
+            return m;
+    }
+    return NULL;
+}
+
 static void sites(const struct rule_source *s, rule_sites *out)
 {
     static const char *const simd[] = {"simd", NULL}, *const unrolled[] = {"unrolled", NULL};
@@ -249,6 +267,9 @@ static void sites(const struct rule_source *s, rule_sites *out)
             ok = false;
         } else if (ok && choice == unrolled && (first = vector_loop(s, l))) {
             snprintf(why, sizeof why, "vectors along %s have to come first", first->var);
+            ok = false;
+        } else if (ok && choice == unrolled && (first = vector_code(s, l))) {
+            snprintf(why, sizeof why, "blocks would break the vectors along %s", first->var);
             ok = false;
         }
         if (ok)

@@ -48,6 +48,8 @@ bool parts_start_fixed(const struct rule_source *s, const struct loop *l);
 // Does the statement stand in (or directly after) "#pragma omp simd"? No such pragma may stand below another.
 bool parts_in_simd(const struct rule_source *s, const struct node *stmt);
 
+// Does it run less than `least` times in every shape that the task times? why says how often.
+bool parts_short(const struct rule_source *s, const struct loop *l, int64_t least, char why[240]);
 // Do all places that move with the loop move by a constant? Along a column no vector is loaded; why says so.
 bool parts_along_memory(const struct rule_source *s, const struct loop *l, char why[240]);
 // Does a macro of the file name it? Then replacing the name in the text does not replace all.

@@ -1,6 +1,8 @@
 // Parts of loops: headers, blocks of iterations, what earlier rewrites made.
 #include "rules/parts.h"
 
+#include "base/task.h"
+
 #include <ctype.h>
 
 // ---- headers and blocks
@@ -204,6 +206,45 @@ bool parts_made(const struct rule_source *s, const struct loop *l, char why[240]
         if ((made = is_rest(s, up)))
             snprintf(why, 240, "this is what an earlier rewrite left over");
     return made;
+}
+
+// The value of p where names are the task's dims; false where one is not, or it overflows.
+static bool value_at(const struct task *task, const struct task_shape *shape, const struct poly *p,
+                     int64_t *value)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < p->t.n; i++) {
+        int64_t term = p->t.v[i].coef;
+        for (int k = 0; k < p->t.v[i].n; k++) {
+            size_t d = 0;
+            while (d < task->dims.n && !str_eq(task->dims.v[d], p->t.v[i].atom[k]))
+                d++;
+            if (d == task->dims.n || __builtin_mul_overflow(term, shape->dims[d], &term))
+                return false;
+        }
+        if (__builtin_add_overflow(sum, term, &sum))
+            return false;
+    }
+    *value = sum;
+    return !p->bad;
+}
+
+bool parts_short(const struct rule_source *s, const struct loop *l, int64_t least, char why[240])
+{
+    int64_t most = -1, n;
+    struct poly trip;
+    bool known = loop_trip_poly(l, &trip);
+    for (size_t i = 0; s->task && i < s->task->shapes.n && known; i++) {
+        if (!s->task->shapes.v[i].bench)
+            continue;
+        known = value_at(s->task, &s->task->shapes.v[i], &trip, &n);
+        most = known && n > most ? n : most;
+    }
+    poly_free(&trip);
+    bool few = known && most >= 0 && most < least;
+    if (few)
+        snprintf(why, 240, "it runs at most %lld times in the shapes that are timed", (long long)most);
+    return few;
 }
 
 bool parts_along_memory(const struct rule_source *s, const struct loop *l, char why[240])

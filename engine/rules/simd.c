@@ -81,7 +81,7 @@ static bool fits(const struct rule_source *s, const struct loop *l, struct str *
         snprintf(why, 240, "a pragma inside or around it allows no other");
         return false;
     }
-    if (parts_made(s, l, why) || !parts_along_memory(s, l, why))
+    if (parts_made(s, l, why) || parts_short(s, l, 8, why) || !parts_along_memory(s, l, why))
         return false;
     if (s->f.is_global) {
         snprintf(why, 240, "a thread of a GPU has no vectors of its own");

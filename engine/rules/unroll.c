@@ -5,7 +5,7 @@
 
 static bool fits(const struct rule_source *s, const struct loop *l, char why[240])
 {
-    if (!parts_blocks_ok(s, l, why))
+    if (!parts_blocks_ok(s, l, why) || parts_short(s, l, 8, why))
         return false;
     int64_t trip;
     if (loop_trip_const(&s->a, l, &trip) && trip <= 16) {

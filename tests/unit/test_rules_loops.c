@@ -140,7 +140,8 @@ static const struct {
     {"unroll", 1, NULL, "for (size_t i = 1; i < (size_t)n; i++) y[i] = y[i - 1] + 1;"},
     {"unroll", 0, "independent", "for (int i = 0; i < n; i++) y[i] = x[i];"},
     {"unroll", 0, "by itself", "for (int i = 1; i < 8; i++) y[i] = y[i - 1];"},
-    {"jam", 1, NULL, "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) y[i * m + j] = x[i] + x[j];"},
+    {"jam", 0, "break the vectors",
+     "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) y[i * m + j] = x[i] + x[j];"},
     {"jam", 1, NULL,
      "for (int i = 0; i < n; i++) {\n        const float *row = x + i * m;\n        float s = 0, t = i;\n"
      "        for (int j = 0; j < m; j++) {\n            float a = row[j];\n            s += a * x[j];\n     "
@@ -150,7 +151,6 @@ static const struct {
      "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) { float s = 0; for (int c = 0; c < 3; c++) for "
      "(int d "
      "= 0; d < 2; d++)\n      s += x[(i + c) * 32 + j + d]; y[i * m + j] = s; }"},
-    {"jam", 1, NULL, "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) y[j] += x[i] * x[j];"},
     {"jam", 1, NULL,
      "float s = 0; for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) s += x[i * m + j] * x[j]; y[0] = "
      "s;"},
@@ -448,6 +448,11 @@ static const struct {
      {"after", "lanes", "lanes"},
      {"1", "simd", "unrolled"},
      "float s = 0, t = 0; for (int i = 0; i < n; i++) { s += x[i]; t += x[i] * x[i]; } y[0] = s; y[1] = t;"},
+    {{"jam"},
+     {"for i"},
+     {"block"},
+     {"unrolled"},
+     "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) { y[j] += x[i] * x[j]; z[i * m + j] = x[j]; }"},
     {{"scalar", "accumulators"},
      {"for i / for j", "for i / for j"},
      {NULL, "lanes"},
