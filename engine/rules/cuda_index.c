@@ -279,8 +279,17 @@ static bool find_write(void *user, struct node *n)
             poly_free(&sub);
         }
     }
-    if (n->kind == N_CALL && !(n->a->kind == N_IDENT && cu_pure_call(w->s, n->a->name)))
+    // Of an atomic operation only the place is written, not what its subscript and value read.
+    if (n->kind == N_CALL && n->a->kind == N_IDENT && str_starts(n->a->name, "atomic") && n->kids &&
+        n->kids->kind == N_UNARY && n->kids->op == OP_AND) {
+        const struct node *root = n->kids->a;
+        while (root->kind == N_INDEX)
+            root = root->a;
+        const char *name = root->kind == N_IDENT ? cu_root(w->s, root->name) : NULL;
+        w->found |= !name || str_eq(name, w->base);
+    } else if (n->kind == N_CALL && !(n->a->kind == N_IDENT && cu_pure_call(w->s, n->a->name))) {
         w->found |= node_uses(n, w->base);
+    }
     w->found |= n->kind == N_OPAQUE;
     return !w->found;
 }

@@ -192,8 +192,8 @@ static int result_axis(const struct rule_source *s, const struct mm *m)
 // Names inside the tile's text, which no name of the source may be.
 static bool names_free(const struct rule_source *s, char why[240])
 {
-    static const char *const words[] = {"at_",   "e_",    "r_", "c_", "i_", "k_", "u_",
-                                        "v_",    "v4_",   "a_", "b_", "kk_", "lane_", "warp_", "wide_"};
+    static const char *const words[] = {"at_", "e_", "r_", "c_",  "i_",    "k_",    "u_",   "v_",
+                                        "v4_", "a_", "b_", "kk_", "lane_", "warp_", "wide_"};
     for (size_t i = 0; i < countof(words); i++)
         if (cu_mentions(s->text, words[i])) {
             snprintf(why, 240, "the name %s is taken", words[i]);

@@ -485,9 +485,12 @@ static void write_group(const struct rule_source *s, struct group *g, const char
         vec_push(&texts, cell);
         vec_push(&w, ((struct swap){g->accesses[k].node, cell}));
     }
-    if (node_uses(g->l.body, g->l.var))
+    struct str cells = {0};
+    parts_body(s, g->l.body, &w, &cells);
+    if (cu_mentions(str_c(&cells), g->l.var))
         str_addf(&inner, "const %s %s = %s_v * %s + %s;\n", g->l.type, g->l.var, g->l.var, vec, u);
-    parts_body(s, g->l.body, &w, &inner);
+    str_add(&inner, str_c(&cells));
+    str_free(&cells);
     str_add(&body, "#pragma unroll\n");
     str_addf(&head, "for (int %s = 0; %s < %s; %s++) ", u, u, vec, u);
     parts_braces(&body, str_c(&head), str_c(&inner));

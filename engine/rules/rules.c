@@ -27,6 +27,9 @@ extern const struct rule rule_align;
 extern const struct rule rule_cuda_threads;
 extern const struct rule rule_cuda_stride;
 extern const struct rule rule_cuda_rows;
+extern const struct rule rule_cuda_cached;
+extern const struct rule rule_cuda_unroll;
+extern const struct rule rule_cuda_counters;
 extern const struct rule rule_cuda_matmul;
 extern const struct rule rule_cuda_turn;
 extern const struct rule rule_cuda_coarsen;
@@ -60,6 +63,9 @@ const struct rule *const rule_table[] = {
     &rule_cuda_threads,
     &rule_cuda_stride,
     &rule_cuda_rows,
+    &rule_cuda_cached,
+    &rule_cuda_unroll,
+    &rule_cuda_counters,
     &rule_cuda_matmul,
     &rule_cuda_turn,
     &rule_cuda_coarsen,

@@ -31,9 +31,13 @@ static const char *const qualifier_words[] = {"const",        "volatile", "restr
                                               "__restrict__", "register", "static",    "extern",
                                               "inline",       "auto",     "constexpr", NULL};
 static const char *const type_names[] = {
-    "size_t",  "ssize_t",  "ptrdiff_t", "intptr_t", "uintptr_t", "int8_t",  "int16_t", "int32_t", "int64_t",
-    "uint8_t", "uint16_t", "uint32_t",  "uint64_t", "struct",    "union",   "enum",    "real",    "__m128",
-    "__m256",  "__m512",   "__m128d",   "__m256d",  "__m512d",   "__m128i", "__m256i", "__m512i", NULL};
+    "size_t",  "ssize_t", "ptrdiff_t", "intptr_t",      "uintptr_t",   "int8_t",         "int16_t", "int32_t",
+    "int64_t", "uint8_t", "uint16_t",  "uint32_t",      "uint64_t",    "struct",         "union",   "enum",
+    "real",    "__m128",  "__m256",    "__m512",        "__m128d",     "__m256d",        "__m512d", "__m128i",
+    "__m256i", "__m512i", "uint2",     "uint4",         "int2",        "int4",           "float2",  "float4",
+    "double2", "__half2", "half2",     "__nv_bfloat16", "nv_bfloat16", "__nv_bfloat162", NULL};
+// "__align__(16)", "alignas(16)": part of a declaration that says nothing about the type.
+static const char *const align_words[] = {"__align__", "alignas", "_Alignas", NULL};
 static const char *const statement_words[] = {"return", "if",   "for",     "while", "do",
                                               "switch", "case", "default", "break", "continue",
                                               "goto",   "else", "sizeof",  NULL};
@@ -50,7 +54,8 @@ bool starts_type(struct parser *p, uint32_t i)
 {
     if (i >= p->end || tok(p, i)->kind != TOK_IDENT || in_list(p, i, statement_words))
         return false;
-    if (in_list(p, i, base_words) || in_list(p, i, qualifier_words) || in_list(p, i, type_names))
+    if (in_list(p, i, base_words) || in_list(p, i, qualifier_words) || in_list(p, i, type_names) ||
+        in_list(p, i, align_words))
         return true;
     // "name name", "name *name =", "name *name;", "name *name,": a typedef name of the file.
     const struct token *next = tok(p, i + 1);
@@ -86,9 +91,18 @@ bool parse_type(struct parser *p, struct ctype *ty)
             qualifier(p, ty);
             continue;
         }
+        if (in_list(p, p->at, align_words) && token_op(p->t->ts, p->at + 1, OP_LPAREN)) {
+            p->at = tok(p, p->at + 1)->match + 1;
+            continue;
+        }
         bool builtin = in_list(p, p->at, base_words);
         if (!builtin && named)
             break;
+        if (is_word(p, "__shared__")) { // kept with the type: it is no private array
+            str_addf(&base, "%s__shared__", base.len ? " " : "");
+            p->at++;
+            continue;
+        }
         str_addf(&base, "%s%s", base.len ? " " : "", ast_spelling(p, p->at));
         bool tagged = is_word(p, "struct") || is_word(p, "union") || is_word(p, "enum");
         p->at++;

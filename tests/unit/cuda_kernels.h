@@ -44,7 +44,7 @@ static const struct kernel kernels[] = {
      NULL,
      NULL,
      {"stride", "stride vector threads", "threads !threads stride !stride vector !vector"}},
-    {"sessions/histogram-cuda", NULL, NULL, NULL, NULL, NULL, {"stride vector", "stride threads"}},
+    {"sessions/histogram-cuda", NULL, NULL, NULL, NULL, NULL, {"stride vector counters !counters", "stride counters vector threads", "stride cached"}},
     {"sessions/layernorm-cuda",
      NULL,
      NULL,
