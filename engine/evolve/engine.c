@@ -201,7 +201,8 @@ void engine_next(struct engine *en)
         engine_status(en);
         return;
     }
-    if (budget_reason(en, why, sizeof why)) {
+    // What a verdict or the engineer ordered to be raced again is not a new proposal: no budget cuts it off.
+    if (en->remeasure.n == 0 && budget_reason(en, why, sizeof why)) {
         if (asking_running(en)) { // what was asked is paid for: its answer is taken before the run ends
             snprintf(en->stage, sizeof en->stage, "draining");
             return;
