@@ -202,8 +202,8 @@ void engine_next(struct engine *en)
         engine_status(en);
         return;
     }
-    // What was flagged is looked at once more before the end, so that a run in two parts is the run in one.
-    if (!en->remeasure.n && budget_reason(en, why, sizeof why)) {
+    // What a verdict or the engineer ordered to be raced again is not a new proposal: no budget cuts it off.
+    if (en->remeasure.n == 0 && budget_reason(en, why, sizeof why)) {
         if (asking_running(en)) { // what was asked is paid for: its answer is taken before the run ends
             snprintf(en->stage, sizeof en->stage, "draining");
             return;

@@ -195,7 +195,8 @@ void search_judge_waiting(struct engine *en)
 
 void search_next(struct engine *en)
 {
-    asking_next(en);
+    if (en->remeasure.n == 0)
+        asking_next(en);
     if (take_over(en))
         return;
     struct draw d = {en->task.seed, (uint64_t)en->state->iterations};
