@@ -88,3 +88,6 @@ json *parts_choice(const char *name, const char *const *values);
 // The loop that a descriptor names; NULL and an error "RULE: ..." where there is none.
 const struct loop *parts_loop(const struct rule_source *s, const char *rule, const char *where,
                               struct err *e);
+// " reduction(+:s) reduction(max:t)" for what a loop accumulates, as OpenMP has it (simd.c); false and words
+// where one has no clause.
+bool parts_reductions(const struct rule_source *s, const reductions *reds, struct str *out, char why[240]);

@@ -21,6 +21,7 @@ extern const struct rule rule_tile;
 extern const struct rule rule_privatize;
 extern const struct rule rule_block;
 extern const struct rule rule_pack;
+extern const struct rule rule_parallel;
 extern const struct rule rule_cuda_threads;
 extern const struct rule rule_cuda_stride;
 extern const struct rule rule_cuda_rows;
@@ -51,6 +52,7 @@ const struct rule *const rule_table[] = {
     &rule_privatize,
     &rule_block,
     &rule_pack,
+    &rule_parallel,
     &rule_cuda_threads,
     &rule_cuda_stride,
     &rule_cuda_rows,

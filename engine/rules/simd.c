@@ -28,8 +28,7 @@ static bool header_ok(const struct loop *l)
            (c->b->kind == N_IDENT && str_eq(c->b->name, l->var));
 }
 
-// The clauses for the reductions; false and words where one has no clause.
-static bool clauses(const struct rule_source *s, const reductions *reds, struct str *out, char why[240])
+bool parts_reductions(const struct rule_source *s, const reductions *reds, struct str *out, char why[240])
 {
     for (size_t i = 0; i < reds->n; i++) {
         const struct reduction *r = &reds->v[i];
@@ -95,7 +94,7 @@ static bool fits(const struct rule_source *s, const struct loop *l, struct str *
     if (!ok)
         snprintf(why, 240, "%s", a.why);
     else
-        ok = clauses(s, &reds, &list, why);
+        ok = parts_reductions(s, &reds, &list, why);
     if (ok) {
         str_addf(pragma, "#pragma omp simd%s", str_c(&list));
         snprintf(why, 240, "iterations are independent%s%s", reds.n ? " but for" : "", str_c(&list));
