@@ -22,6 +22,8 @@ extern const struct rule rule_privatize;
 extern const struct rule rule_block;
 extern const struct rule rule_pack;
 extern const struct rule rule_parallel;
+extern const struct rule rule_prefetch;
+extern const struct rule rule_align;
 extern const struct rule rule_cuda_threads;
 extern const struct rule rule_cuda_stride;
 extern const struct rule rule_cuda_rows;
@@ -53,6 +55,8 @@ const struct rule *const rule_table[] = {
     &rule_block,
     &rule_pack,
     &rule_parallel,
+    &rule_prefetch,
+    &rule_align,
     &rule_cuda_threads,
     &rule_cuda_stride,
     &rule_cuda_rows,

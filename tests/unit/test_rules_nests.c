@@ -415,9 +415,9 @@ static void same_results(void)
         printf(" %s %d", rule_table[r]->name, offers[r]);
     putchar('\n');
     // A generator that no longer offers these anything would find nothing.
-    static const char *const often[] = {"interchange", "simd", "accumulators", "scalar", "hoist",
-                                        "unroll",      "jam",  "fission",      "tile",   "privatize",
-                                        "block",       "pack", "parallel"};
+    static const char *const often[] = {"interchange", "simd", "accumulators", "scalar",   "hoist",
+                                        "unroll",      "jam",  "fission",      "tile",     "privatize",
+                                        "block",       "pack", "parallel",     "prefetch", "align"};
     for (size_t r = 0; r < rule_table_n && n >= NESTS; r++)
         for (size_t k = 0; k < countof(often); k++)
             if (str_eq(rule_table[r]->name, often[k]))
