@@ -273,9 +273,19 @@ static double share(const struct engine *en, const char *op)
     return (tune || str_eq(op, "cross")) && set ? strtod(set, NULL) : 1;
 }
 
+// What gained most elsewhere goes first; once tried here, only what it brought here counts.
+static double promise(const struct engine *en, const char *op)
+{
+    const struct op_stats *o = state_op(en->state, op);
+    for (size_t i = 0; i < rule_table_n && (!o || o->tried == 0); i++)
+        if (str_eq(rule_table[i]->name, op))
+            return 1 + rule_table[i]->promise;
+    return 1;
+}
+
 static double weight_of(const struct engine *en, const char *op)
 {
-    return population_operator_weight(en->state, op) * share(en, op);
+    return population_operator_weight(en->state, op) * share(en, op) * promise(en, op);
 }
 
 static const struct op_group *draw_group(struct engine *en, const struct space *sp, uint64_t try)

@@ -205,6 +205,7 @@ const struct rule rule_accumulators = {
     .name = "accumulators",
     .help = "split a reduction over several independent accumulators",
     .risk = RISK_ROUND,
+    .promise = 2,
     .sites = sites,
     .apply = apply,
 };

@@ -130,6 +130,7 @@ const struct rule rule_block = {
     .name = "block",
     .help = "run two nested loops block by block, so that a block stays in the cache",
     .risk = RISK_ROUND,
+    .promise = 2,
     .sites = sites,
     .apply = apply,
 };

@@ -237,6 +237,7 @@ const struct rule rule_interchange = {
     .name = "interchange",
     .help = "exchange two nested loops; a scalar accumulator moves into memory first",
     .risk = RISK_ROUND,
+    .promise = 3,
     .sites = sites,
     .apply = apply,
 };

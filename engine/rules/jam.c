@@ -449,6 +449,7 @@ const struct rule rule_jam = {
     .name = "jam",
     .help = "unroll an outer loop and run its iterations together inside the inner ones",
     .risk = RISK_ROUND,
+    .promise = 1,
     .sites = sites,
     .apply = apply,
 };

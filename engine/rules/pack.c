@@ -354,6 +354,7 @@ const struct rule rule_pack = {
     .name = "pack",
     .help = "copy a panel that a loop reads again and again into a buffer in reading order",
     .risk = RISK_WORK,
+    .promise = 1,
     .sites = sites,
     .apply = apply,
 };

@@ -111,6 +111,7 @@ const struct rule rule_parallel = {
     .name = "parallel",
     .help = "run an outermost loop on several threads (where the task allows threads)",
     .risk = RISK_ROUND,
+    .promise = 4,
     .sites = sites,
     .apply = apply,
 };

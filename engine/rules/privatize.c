@@ -236,6 +236,7 @@ const struct rule rule_privatize = {
     .name = "privatize",
     .help = "count into several tables in turn, and add them up at the end (histograms)",
     .risk = RISK_ROUND,
+    .promise = 4,
     .sites = sites,
     .apply = apply,
 };

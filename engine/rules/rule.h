@@ -48,7 +48,8 @@ struct rule {
     const char *name; // "interchange"
     const char *help; // one line
     enum rule_risk risk;
-    bool cuda; // for __global__ kernels of CUDA C; the others are for functions of C
+    bool cuda;   // for __global__ kernels of CUDA C; the others are for functions of C
+    int promise; // how early the search tries it, where nothing is known of it yet: 0 (as any) to 4
     // Appends every place that looks like one for this rule, applicable or refused with the reason.
     void (*sites)(const struct rule_source *s, rule_sites *out);
     // Rewrites one site: the whole new text in out. params holds one value for each name that the site

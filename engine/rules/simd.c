@@ -145,6 +145,7 @@ const struct rule rule_simd = {
     .name = "simd",
     .help = "vectorize a loop with omp simd, reductions included",
     .risk = RISK_ROUND,
+    .promise = 2,
     .sites = sites,
     .apply = apply,
 };

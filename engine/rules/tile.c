@@ -339,6 +339,7 @@ const struct rule rule_tile = {
     .name = "tile",
     .help = "run a block of iterations of two nested loops together, in registers",
     .risk = RISK_ROUND,
+    .promise = 4,
     .sites = sites,
     .apply = apply,
 };

@@ -144,6 +144,7 @@ const struct rule rule_vecmath = {
     .name = "vecmath",
     .help = "let the compiler call the C library's vector versions of math functions",
     .risk = RISK_ROUND,
+    .promise = 3,
     .sites = sites,
     .apply = apply,
 };

@@ -72,7 +72,7 @@ static bool least_value(const struct analysis *a, const struct loop *k, int64_t 
 // Is the bound NAME, or NAME less a constant? Then NAME is positive where the loop runs.
 static bool bounded_by(const struct poly *hi, const char *name)
 {
-    struct poly stride, rest;
+    struct poly stride = {0}, rest = {0};
     int64_t by, more;
     bool ok = !hi->bad && poly_split(hi, name, &stride, &rest);
     if (ok)
