@@ -2,6 +2,8 @@
 // gcc may not reorder a float sum at all (dot product: 8x).
 #include "rules/parts.h"
 
+#include "base/task.h"
+
 static const char *red_sign(enum red_op op)
 {
     static const char *const signs[] = {
@@ -58,6 +60,16 @@ static bool inner_loop(const struct rule_source *s, const struct loop *l)
     return true;
 }
 
+// At -O3 the compiler makes vector code of plain independent iterations by itself.
+static bool compiler_does(const struct rule_source *s, const struct loop *l, const reductions *reds)
+{
+    bool o3 = false;
+    for (size_t i = 0; s->task && i < s->task->cflags.n; i++)
+        o3 |= str_eq(s->task->cflags.v[i], "-O3");
+    return o3 && !reds->n && !node_contains(l->body, N_IF) && !node_contains(l->body, N_COND) &&
+           !node_contains(l->body, N_CALL);
+}
+
 // Whether the loop can take the pragma: pragma receives it.
 static bool fits(const struct rule_source *s, const struct loop *l, struct str *pragma, char why[240])
 {
@@ -91,7 +103,10 @@ static bool fits(const struct rule_source *s, const struct loop *l, struct str *
     struct answer a = loop_independent(&s->a, l, &reds);
     struct str list = {0};
     bool ok = a.v == TRI_YES;
-    if (!ok)
+    if (ok && compiler_does(s, l, &reds)) {
+        snprintf(why, 240, "the compiler makes vector code of it at -O3: see ivdep");
+        ok = false;
+    } else if (!ok)
         snprintf(why, 240, "%s", a.why);
     else
         ok = parts_reductions(s, &reds, &list, why);

@@ -42,8 +42,31 @@ static void timed_shapes_decide(void)
     CHECK_STR(why, "");
 }
 
+// Plain independent iterations are vector code already at -O3, not so at -O2.
+static void what_the_compiler_does(void)
+{
+    static const char plain[] = "void k(float *y, const float *x, int n)\n{\n"
+                                "    for (int i = 0; i < n; i++)\n        y[i] = x[i] * 2;\n}\n";
+    for (int level = 2; level <= 3; level++) {
+        char flag[] = "-O2", *flags[] = {flag};
+        struct task task = {.cflags = {flags, 1, 1}};
+        struct rule_source s;
+        struct err e = {0};
+        rule_sites sites = {0};
+        flag[2] = (char)('0' + level);
+        CHECK_INT(rule_source_open(&s, plain, sizeof plain - 1, "k.c", "k", &task, &e), 0);
+        for (size_t i = 0; i < rule_table_n; i++)
+            if (str_eq(rule_table[i]->name, "simd"))
+                rule_table[i]->sites(&s, &sites);
+        CHECK(sites.n == 1 && sites.v[0].ok == (level == 2));
+        rule_sites_free(&sites);
+        rule_source_close(&s);
+    }
+}
+
 int main(void)
 {
     T(timed_shapes_decide);
+    T(what_the_compiler_does);
     T_END;
 }
