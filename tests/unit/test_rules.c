@@ -139,6 +139,8 @@ static bool step(struct variant *v, struct draw d, uint64_t n)
     size_t count = 0;
     for (size_t r = 0; r < rule_table_n; r++) {
         rule_sites sites = {0};
+        if (!rule_fits(rule_table[r], &s)) // a rule for CUDA kernels
+            continue;
         rule_table[r]->sites(&s, &sites);
         for (size_t i = 0; i < sites.n && count < countof(all); i++) {
             CHECK(sites.v[i].why[0]);
@@ -210,7 +212,8 @@ static void *build(const struct variant *v, size_t n)
     if (proc_run(&spec, &log, 4000, 60000, &end, &e) == 0 && end.status == 0)
         lib = dlopen(so, RTLD_NOW | RTLD_LOCAL);
     if (!lib)
-        printf("# does not compile:\n# %s\n", log.len ? str_c(&log) : e.msg);
+        printf("# does not compile (status %d, signal %d):\n# %s %s\n", end.status, end.signal, str_c(&log),
+               e.msg);
     CHECK(lib != NULL);
     for (size_t i = 0; i < n; i++)
         unlink(files[i]), free(files[i]);
