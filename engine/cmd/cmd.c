@@ -3,13 +3,13 @@
 
 extern const struct cmd cmd_prompt, cmd_explain, cmd_seed, cmd_models, cmd_salvage, cmd_new, cmd_check,
     cmd_try, cmd_run, cmd_attach, cmd_ctl, cmd_ps, cmd_wait, cmd_ls, cmd_log, cmd_show, cmd_diff, cmd_tree,
-    cmd_funnel, cmd_rules, cmd_pick, cmd_doctor, cmd_gc, cmd_completion, cmd_engine, cmd_profile;
+    cmd_funnel, cmd_rules, cmd_pick, cmd_doctor, cmd_gc, cmd_completion, cmd_engine, cmd_profile, cmd_asm;
 
 const struct cmd *const cmds[] = {
     &cmd_pick,   &cmd_new,   &cmd_check,      &cmd_try,     &cmd_run,     &cmd_attach,  &cmd_ctl,
     &cmd_ps,     &cmd_wait,  &cmd_ls,         &cmd_show,    &cmd_diff,    &cmd_tree,    &cmd_log,
     &cmd_funnel, &cmd_rules, &cmd_prompt,     &cmd_explain, &cmd_models,  &cmd_salvage, &cmd_seed,
-    &cmd_doctor, &cmd_gc,    &cmd_completion, &cmd_engine,  &cmd_profile,
+    &cmd_doctor, &cmd_gc,    &cmd_completion, &cmd_engine,  &cmd_profile, &cmd_asm,
 };
 const size_t cmds_n = countof(cmds);
 int (*cmd_workbench)(const struct workbench_call *w);

@@ -304,6 +304,17 @@ static int disassemble(const char *path, struct str *out, struct proc_end *end, 
     return r;
 }
 
+int features_listing(const char *path, struct str *listing, struct err *e)
+{
+    struct proc_end end = {0};
+    if (disassemble(path, listing, &end, e) < 0)
+        return -1;
+    if (end.status != 0 || end.timed_out || end.truncated)
+        return err_set(e, ERR_FAIL, "", "objdump failed: %.300s",
+                       end.truncated ? "too much code" : str_c(listing));
+    return 0;
+}
+
 int features_of(const char *path, const char *func, struct features *out, struct err *e)
 {
     *out = (struct features){0};

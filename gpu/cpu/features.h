@@ -2,6 +2,7 @@
 // bins are fixed, so that cells mean the same in every session.
 #pragma once
 #include "base/err.h"
+#include "base/str.h"
 
 #include <stdbool.h>
 
@@ -24,3 +25,6 @@ struct features {
 
 // path is a shared object made by compile.h. Returns 0 (known may be false), -1 only where the run failed.
 int features_of(const char *path, const char *func, struct features *out, struct err *e);
+// The machine code of a shared object as objdump prints it, run in the compiler's sandbox; -1 and an error
+// where objdump is missing or failed.
+int features_listing(const char *path, struct str *listing, struct err *e);

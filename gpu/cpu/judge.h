@@ -69,6 +69,8 @@ struct judge_ops {
     bool (*promote)(struct judge *j, const struct binary *b, struct fault *f);
     // What a profiler says of a binary. NULL: there is none.
     bool (*profile)(struct judge *j, const struct binary *b, json *out, struct fault *f);
+    // The machine code in words, assembly.h. NULL: there is none.
+    bool (*assembly)(struct judge *j, const struct binary *b, struct str *out, struct fault *f);
     // Expected values from the baseline, for bench shapes whose reference takes too long. NULL: it never
     // does.
     bool (*stand_in)(struct judge *j, struct shape_data *s, struct fault *f);
@@ -83,6 +85,7 @@ void judge_cores(struct judge *j);                            // chooses the cor
 void judge_verdict(void *user, const json *request);
 void judge_anchor(void *user, const json *request);
 void judge_profile(void *user, const json *request);
+void judge_assembly(void *user, const json *request);
 
 // sample.c, baseline.c: of the CPU
 void judge_spec(const struct judge *j, const struct binary *b, struct side_spec *out);

@@ -2,6 +2,7 @@
 // to break its own protections; with --child it is the cage that a kernel runs in.
 #include "cpu/judge.h"
 
+#include "cpu/assembly.h"
 #include "cpu/child.h"
 #include "cpu/features.h"
 #include "cpu/fingerprint.h"
@@ -61,6 +62,23 @@ static void put_features(struct judge *j, const struct entry *e, json *out)
     json_put(out, "static", s);
 }
 
+static bool assembly(struct judge *j, const struct binary *b, struct str *out, struct fault *f)
+{
+    struct str listing = {0};
+    struct err e = {0};
+    (void)j;
+    bool ok = features_listing(b->path, &listing, &e) == 0;
+#ifdef __x86_64__
+    if (ok)
+        assembly_x86(str_c(&listing), out);
+#else
+    if (ok)
+        str_addn(out, listing.s, listing.len);
+#endif
+    str_free(&listing);
+    return ok || fault_set(f, STATUS_TROUBLE, "%s %s", e.msg, e.hint);
+}
+
 static int open_cpu(struct judge *j, json *opened, struct err *e)
 {
     if (lease_open(&j->lease, "cpu", e) < 0)
@@ -85,7 +103,8 @@ int main(int argc, char **argv)
                                          .replicate = cpu_replicate,
                                          .baseline_right = cpu_baseline_right,
                                          .baseline_times = cpu_baseline_times,
-                                         .ceilings = cpu_ceilings};
+                                         .ceilings = cpu_ceilings,
+                                         .assembly = assembly};
     struct judge j = {.ops = &ops, .unit = "core", .slow_s = 0.2, .copy_slack = 1.5};
     if (argc > 1 && str_eq(argv[1], "--child"))
         child_main(argc, argv);

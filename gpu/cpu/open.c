@@ -167,9 +167,10 @@ static void judge_preflight(void *user, const json *request)
 
 int judge_main(struct judge *j)
 {
-    static const struct worker_verb verbs[] = {{"open", judge_open},     {"preflight", judge_preflight},
-                                               {"judge", judge_verdict}, {"rejudge", judge_verdict},
-                                               {"anchor", judge_anchor}, {"profile", judge_profile}};
+    static const struct worker_verb verbs[] = {{"open", judge_open},        {"preflight", judge_preflight},
+                                               {"judge", judge_verdict},    {"rejudge", judge_verdict},
+                                               {"anchor", judge_anchor},    {"profile", judge_profile},
+                                               {"assembly", judge_assembly}};
     int status = worker_run(verbs, countof(verbs), j);
     judge_close(j);
     return status;

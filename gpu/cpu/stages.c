@@ -364,3 +364,38 @@ void judge_profile(void *user, const json *request)
     worker_send(o);
     str_free(&log);
 }
+
+static bool stop_waiting(void *unused)
+{
+    (void)unused;
+    return worker_cancelled();
+}
+
+// The lease is held meanwhile: whoever looks at code must not disturb what another session times.
+void judge_assembly(void *user, const json *request)
+{
+    struct judge *j = user;
+    struct entry x;
+    struct str log = {0}, text = {0};
+    struct fault f = {0};
+    struct err e = {0};
+    json *o = json_object();
+    bool ok = j->compiler && j->ops->assembly
+                  ? lease_take(j->lease, -1, stop_waiting, NULL, &e) == 0 ||
+                        fault_set(&f, STATUS_TROUBLE, "%s", e.kind ? e.msg : "cancelled")
+                  : fault_set(&f, STATUS_TROUBLE, "this worker shows no assembly");
+    ok = ok && j->ops->build(j, request, &x, &log, &f) && j->ops->assembly(j, &x.binary, &text, &f);
+    if (j->compiler)
+        lease_release(j->lease);
+    json_put_str(o, "ev", ok ? "assembly" : "error");
+    json_put_int(o, "id", json_int(request, "id", -1));
+    if (ok)
+        json_put_str(o, "text", str_c(&text));
+    else {
+        json_put_str(o, "msg", f.reason);
+        json_put_str(o, "hint", str_c(&log));
+    }
+    worker_send(o);
+    str_free(&log);
+    str_free(&text);
+}

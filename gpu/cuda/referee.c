@@ -149,6 +149,7 @@ int cuda_referee(void)
                                          .ceilings = cuda_ceilings,
                                          .promote = tools_sanitize,
                                          .profile = tools_profile,
+                                         .assembly = tools_assembly,
                                          .stand_in = cuda_stand_in};
     struct judge j = {.ops = &ops, .unit = "GPU", .slow_s = 0.01, .copy_slack = 1.03};
     return judge_main(&j);

@@ -3,6 +3,8 @@
 #include "base/draw.h"
 #include "base/io.h"
 #include "base/proc.h"
+#include "cpu/assembly.h"
+#include "cuda/build.h"
 #include "cuda/trial.h"
 
 #include <limits.h>
@@ -265,5 +267,37 @@ bool tools_profile(struct judge *j, const struct binary *b, json *out, struct fa
     json_put(out, "kernels", kernels);
     str_free(&text);
     job_close(&x);
+    return ok;
+}
+
+// ---- nvdisasm
+
+// What it reads was made by NVRTC from a candidate's text, so it has a limit of time and of output.
+bool tools_assembly(struct judge *j, const struct binary *b, struct str *out, struct fault *f)
+{
+    const struct gpu_kernel *k = b->device;
+    char tool[PATH_MAX];
+    struct str listing = {0};
+    struct proc_end end = {0};
+    struct err e = {0};
+    (void)j;
+    if (!find_tool("nvdisasm", tool))
+        return fault_set(f, STATUS_TROUBLE, "nvdisasm is not on PATH: it comes with the CUDA toolkit");
+    char *dir = io_temp_dir("ksmith-sass", &e), *file = dir ? io_join(dir, "kernel.cubin") : NULL;
+    bool ok = file && io_write_file(file, k->image.s, k->image.len, 0600, &e) == 0;
+    if (ok) {
+        const char *argv[] = {tool, "-c", file, NULL};
+        struct proc_spec spec = {.argv = argv, .dir = dir, .in = -1};
+        ok = proc_run(&spec, &listing, OUTPUT, LIMIT_MS, &end, &e) == 0 && end.status == 0 && !end.timed_out;
+    }
+    if (ok)
+        assembly_sass(str_c(&listing), out);
+    else
+        fault_set(f, STATUS_TROUBLE, "nvdisasm failed: %.300s", e.kind ? e.msg : str_c(&listing));
+    if (dir)
+        io_remove(dir, NULL);
+    free(file);
+    free(dir);
+    str_free(&listing);
     return ok;
 }
