@@ -67,7 +67,7 @@ const struct action_info actions[ACT_COUNT] = {
     [ACT_MORE_CONTEXT] = {"more-context", "+ =", SHOW, "more lines around a change", NULL, "diff", false},
     [ACT_LESS_CONTEXT] = {"less-context", "-", SHOW, "fewer lines around a change", NULL, "diff", false},
     [ACT_WHITE] = {"white-space", "w", SHOW, "white space counts or not", NULL, "diff", false},
-    [ACT_ASSEMBLY] = {"assembly", "a", SHOW, "source or assembly", NULL, "diff", false},
+    [ACT_ASSEMBLY] = {"assembly", "a", SHOW, "its machine code, in $PAGER", NULL, NULL, false},
     [ACT_PIN] = {"pin", "p", STEER, "pin or unpin: a parent whatever happens", "pin", NULL, true},
     [ACT_KILL] = {"kill", "x", STEER, "kill: no longer a parent or champion (asks)", "kill", NULL, true},
     [ACT_KILL_TREE] = {"kill-tree", "X", STEER, "kill with all that came from it (asks)", "kill", NULL,

@@ -245,6 +245,23 @@ static void mark(struct app *a)
     v->ops->act(v, ACT_DOWN, 0);
 }
 
+// Machine code comes from `ksmith asm`, which compiles it the way the referee does; the pager shows it.
+static void show_assembly(struct app *a)
+{
+    char exe[4096], id[24];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    if (n <= 0 || a->model.selected < 0)
+        return;
+    exe[n] = 0;
+    snprintf(id, sizeof id, "%lld", (long long)a->model.selected);
+    const char *argv[] = {"sh", "-c", "\"$1\" asm \"$2\" \"$3\" 2>&1 | ${PAGER:-less}",
+                          "sh", exe,  a->model.session.dir,
+                          id,   NULL};
+    int status = term_run(argv);
+    if (status)
+        app_say(a, SLOT_ERROR, "the pager ended with status %d; `ksmith asm %s` prints it too", status, id);
+}
+
 static bool program_act(struct app *a, enum action act)
 {
     switch (act) {
@@ -285,6 +302,8 @@ static bool program_act(struct app *a, enum action act)
         term_mouse(a->mouse);
         app_say(a, SLOT_INFO, a->mouse ? "mouse on: hold Shift to select text" : "mouse off");
         return true;
+    case ACT_ASSEMBLY:
+        return show_assembly(a), true;
     case ACT_REDRAW:
         return term_redraw(), true;
     case ACT_SUSPEND:
