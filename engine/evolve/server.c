@@ -220,14 +220,29 @@ static json *read_answer(int fd, int timeout_ms, struct err *e)
     return reply;
 }
 
+// Without SIGPIPE: an engine that only answered steering may end while we write.
+static int send_all(int fd, const char *s, size_t n)
+{
+    while (n) {
+        ssize_t k = send(fd, s, n, MSG_NOSIGNAL);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0)
+            return -1;
+        s += k;
+        n -= (size_t)k;
+    }
+    return 0;
+}
+
 json *server_ask(int fd, const json *request, int timeout_ms, struct err *e)
 {
     struct str out = {0};
     json_print(request, &out);
     str_addc(&out, '\n');
-    int r = io_write_all(fd, out.s, out.len);
+    int r = send_all(fd, out.s, out.len);
     str_free(&out);
     if (r < 0)
-        return err_sys(e, "", "cannot write to the engine's socket"), NULL;
+        return err_sys(e, "Try it again.", "the engine ended just now"), NULL;
     return read_answer(fd, timeout_ms, e);
 }

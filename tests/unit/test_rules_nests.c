@@ -229,7 +229,8 @@ static bool rewrite(size_t rule, const char *text, struct draw d, uint64_t n, st
         CHECK_STR(e.msg, "");
         return false;
     }
-    rule_table[rule]->sites(&s, &sites);
+    if (rule_fits(rule_table[rule], &s)) // else one for CUDA kernels
+        rule_table[rule]->sites(&s, &sites);
     VEC(size_t) ok = {0};
     for (size_t i = 0; i < sites.n; i++)
         if (sites.v[i].ok)
