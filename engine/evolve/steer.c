@@ -25,8 +25,8 @@ const struct steer_verb steer_verbs[] = {
     {"note", "ID TEXT", "a remark that stays with the candidate", STEER_ID, 1, -1},
     {"tag", "ID WORD", "a word to filter by", STEER_ID, 1, 1},
     {"untag", "ID WORD", "take it off again", STEER_ID, 1, 1},
-    {"budget", "KEY=VALUE", "wall=SECONDS, evaluations=N or iterations=N; 0: as the task says", STEER_NONE, 1,
-     1},
+    {"budget", "KEY=VALUE",
+     "wall=SECONDS, evaluations=N, iterations=N, usd=N or tokens=N; 0: as the task says", STEER_NONE, 1, 1},
     {"focus", "ID", "parents only from this candidate's subtree", STEER_ID, 0, 0},
     {"unfocus", "", "parents from everywhere again", STEER_NONE, 0, 0},
     {"breed", "ID [N]", "it is the next parent, N times", STEER_ID, 0, 1},
@@ -102,7 +102,7 @@ static int check_quarantine(struct engine *en, struct call *c, struct err *e)
 
 static int check_budget(struct engine *en, struct call *c, struct err *e)
 {
-    static const char *const keys[] = {"wall", "evaluations", "iterations"};
+    static const char *const keys[] = {"wall", "evaluations", "iterations", "usd", "tokens"};
     const char *word = c->words[0], *eq = strchr(word, '=');
     char *end = NULL;
     double value = eq ? strtod(eq + 1, &end) : -1;
