@@ -4,12 +4,13 @@
 #include "tui/page.h"
 #include "tui/view.h"
 
-#include <math.h>
 #include <string.h>
 
 struct workers_view {
     struct view view;
     struct page page;
+    struct page preflight; // read from the journal, so kept until that grows
+    unsigned version;
 };
 
 static struct workers_view *self(struct view *v)
@@ -118,13 +119,16 @@ static void add_models(struct page *p, const struct model *m)
     if (st->models.n) {
         page_add(p, SLOT_TEXT, "%s", "");
         page_add(p, SLOT_STRONG, "Models");
-        page_add(p, SLOT_DIM, "  %-24s %7s %7s %8s %9s %10s", "name", "asked", "correct", "accepted",
-                 "together", "dollars");
+        page_add(p, SLOT_DIM, "  %-20s %5s %7s %4s %8s %9s %8s %9s", "name", "tried", "correct", "",
+                 "accepted", "tokens in", "out", "dollars");
     }
     for (size_t i = 0; i < st->models.n; i++) {
         const struct op_stats *s = &st->models.v[i];
-        page_add(p, SLOT_TEXT, "  %-24s %7lld %7lld %8lld %8.2fx %10.4f", s->name, (long long)s->tried,
-                 (long long)s->ok, (long long)s->accepted, exp(s->log_gain), s->usd);
+        page_add(p, SLOT_TEXT, "  %-20s %5lld %7lld %3.0f%% %8lld %9lld %8lld %9.4f%s", s->name,
+                 (long long)s->tried, (long long)s->ok,
+                 s->tried ? 100.0 * (double)s->ok / (double)s->tried : 0, (long long)s->accepted,
+                 (long long)s->tokens_in, (long long)s->tokens_out, s->usd,
+                 s->unpriced ? " and more: some had no price" : "");
     }
     for (size_t i = 0; i < m->streams.n; i++) {
         const struct live_text *t = &m->streams.v[i];
@@ -139,11 +143,17 @@ static void draw(struct view *v, struct canvas *c, struct rect r, bool focused)
     struct workers_view *w = self(v);
     const struct model *m = v->host->model;
     (void)focused;
+    if (w->version != m->version) {
+        page_clear(&w->preflight);
+        add_preflight(&w->preflight, m);
+        w->version = m->version;
+    }
     page_clear(&w->page);
     add_workers(&w->page, m);
     add_now(&w->page, m);
     add_budget(&w->page, m);
-    add_preflight(&w->page, m);
+    for (size_t i = 0; i < w->preflight.v.n; i++)
+        page_add(&w->page, w->preflight.v.v[i].slot, "%s", w->preflight.v.v[i].text);
     add_models(&w->page, m);
     page_draw(&w->page, c, r);
 }
@@ -161,6 +171,7 @@ static bool search(struct view *v, const char *text, bool back, bool again)
 static void close_view(struct view *v)
 {
     page_free(&self(v)->page);
+    page_free(&self(v)->preflight);
 }
 
 const struct view_ops view_workers = {
