@@ -282,7 +282,7 @@ static void log_filters_and_selects(void)
     free(text_of(v, 24, 80, true));
     CHECK(v->ops->command(v, "kind", "accept", &e));
     char *s = text_of(v, 24, 80, true);
-    CHECK(!strstr(s, "compile") && strstr(s, "accepted"));
+    CHECK(!strstr(s, "compile") && strstr(s, "ACCEPTED"));
     free(s);
     model.selected = 0;
     v->ops->act(v, ACT_ENTER, 0); // at the end: the last accepted one
