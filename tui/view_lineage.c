@@ -140,10 +140,13 @@ static void make_page(struct lineage_view *l, const struct commit *c)
 static void draw_hint(struct lineage_view *l, struct canvas *c, struct rect r)
 {
     const struct commit *x = at(l, l->list.cursor);
-    if (x)
-        canvas_putf(c, r, r.rows - 1, 1, SLOT_DIM, "git -C %s %s %.10s",
-                    l->view.host->model->session.lineage_path, x->main ? "log --first-parent" : "show",
-                    x->hex);
+    const char *path = l->view.host->model->session.lineage_path;
+    const char *verb = x && x->main ? "log --first-parent" : "show";
+    if (!x)
+        return;
+    if (canvas_width(path, strlen(path)) + (int)strlen(verb) + 21 > r.cols)
+        path = ".ksmith/lineage.git"; // from the session's folder: better than half a command
+    canvas_putf(c, r, r.rows - 1, 1, SLOT_DIM, "git -C %s %s %.10s", path, verb, x->hex);
 }
 
 static void draw(struct view *v, struct canvas *c, struct rect r, bool focused)

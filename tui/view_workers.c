@@ -75,12 +75,37 @@ static void add_now(struct page *p, const struct model *m)
     snprintf(text, sizeof text, "%s %lld", json_str_or(m->status, "doing", ""),
              (long long)json_int(m->status, "id", -1));
     page_field(p, "stage", json_has(m->status, "id") ? text : json_str_or(m->status, "doing", ""));
+    if (json_int(m->progress, "of", 0) > 0) {
+        snprintf(text, sizeof text, "%s: %lld of %lld", json_str_or(m->progress, "what", ""),
+                 (long long)json_int(m->progress, "done", 0), (long long)json_int(m->progress, "of", 0));
+        page_field(p, "progress", text);
+    }
     snprintf(text, sizeof text, "%.2f s of CPU, longest turn %.1f ms", json_num(m->status, "cpu_s", 0),
              json_num(m->status, "turn_ms", 0));
     page_field(p, "engine", text);
     for (json *x = json_first(m->device); x; x = json_next(x))
         if (json_key(x) && json_is_number(x))
             page_add(p, SLOT_TEXT, "  %-12s%.6g", json_key(x), json_number(x, 0));
+}
+
+// At the pace so far: when the iterations are through or the time is up, whichever comes first, and the cost.
+static void add_forecast(struct page *p, const struct model *m)
+{
+    double done = json_num(m->status, "iterations", 0), of = json_num(m->status, "of", 0);
+    double spent = json_num(m->status, "spent_s", 0), left = json_num(m->status, "left_s", -1);
+    char text[160], age[32];
+    if (done < 1 || of <= done || spent <= 0)
+        return;
+    double need = spent / done * (of - done), at_end = of;
+    bool short_of_time = json_has(m->status, "left_s") && left < need;
+    if (short_of_time)
+        at_end = done + left * done / spent;
+    show_age(age, sizeof age, short_of_time ? left : need);
+    int n = snprintf(text, sizeof text, "%.0f of %.0f iterations in %s more%s", at_end, of, age,
+                     short_of_time ? ", then the time is up" : "");
+    if (m->st->usd > 0 && n > 0 && n < (int)sizeof text)
+        snprintf(text + n, sizeof text - (size_t)n, ", $%.2f in all", m->st->usd / done * at_end);
+    page_field(p, "forecast", text);
 }
 
 static void add_budget(struct page *p, const struct model *m)
@@ -97,6 +122,8 @@ static void add_budget(struct page *p, const struct model *m)
         show_age(age, sizeof age, json_num(m->status, "left_s", 0));
         page_field(p, "time left", age);
     }
+    if (m->connected && m->status)
+        add_forecast(p, m);
     if (st->tokens_in + st->tokens_out > 0) {
         snprintf(text, sizeof text, "%lld in, %lld out, $%.4f", (long long)st->tokens_in,
                  (long long)st->tokens_out, st->usd);

@@ -211,6 +211,7 @@ static void lineage_follows_both_ways(void)
     model.selected = 0;
     struct view *v = open_view(&view_lineage);
     CHECK(shows(v, 24, 80, false, "show aaaaaaaaaa")); // begins at the selection
+    CHECK(shows(v, 10, 40, false, "git -C .ksmith/lineage.git show aaaaaa"));
     v->ops->act(v, ACT_TOP, 0);
     CHECK_INT(model.selected, 1);
     CHECK(shows(v, 24, 80, false, "show bbbbbbbbbb"));
@@ -274,6 +275,36 @@ static void workers_say_why_unprotected(void)
     model_close(&model);
 }
 
+static void live(const char *text)
+{
+    json *j = json_parse(text, strlen(text), NULL);
+    CHECK(j != NULL);
+    model_event(&model, j);
+    json_free(j);
+}
+
+static void workers_show_what_is_live(void)
+{
+    fresh(5, true);
+    model.connected = true;
+    struct view *v = open_view(&view_workers);
+    live("{\"ev\":\"status\",\"phase\":\"search\",\"doing\":\"race\",\"id\":4,\"iterations\":10,\"of\":40,"
+         "\"spent_s\":100,\"left_s\":150}");
+    live("{\"ev\":\"progress\",\"what\":\"oracle\",\"done\":3,\"of\":8}");
+    live("{\"ev\":\"text\",\"model\":\"m1\",\"parent\":1,\"text\":\"I would\\u001b[2J try\"}");
+    CHECK(shows(v, 40, 80, true, "race 4"));
+    CHECK(shows(v, 40, 80, true, "oracle: 3 of 8"));
+    CHECK(shows(v, 40, 80, true, "25 of 40 iterations in")); // 10 s each, 150 s left
+    CHECK(shows(v, 40, 80, true, "then the time is up"));
+    CHECK(shows(v, 40, 80, true, "m1 answers (parent 1)"));
+    CHECK(shows(v, 40, 80, true, "I would^[[2J try")); // it drives no terminal
+    live("{\"ev\":\"status\",\"phase\":\"search\",\"iterations\":10,\"of\":20,\"spent_s\":100,\"left_s\":"
+         "500}");
+    CHECK(shows(v, 40, 80, true, "20 of 20 iterations in"));
+    close_view(v);
+    model_close(&model);
+}
+
 static void log_filters_and_selects(void)
 {
     struct err e = {0};
@@ -302,6 +333,7 @@ int main(void)
     T(archive_moves_between_cells);
     T(funnel_lists_the_dead);
     T(workers_say_why_unprotected);
+    T(workers_show_what_is_live);
     T(log_filters_and_selects);
     io_remove(root, NULL);
     free(root);
