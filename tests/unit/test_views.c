@@ -49,7 +49,33 @@ static void log_raw(struct session *s, const char *text)
         printf("# %s: %s\n", text, e.msg);
 }
 
-// A CPU session of `n` candidates, each a child of the baseline; with story: 1 is accepted, 2 and 3 fail.
+// What befell them: 0 and 1 are accepted, 2 and 3 fail.
+static void tell(struct session *s)
+{
+    log_raw(s, "{\"ev\":\"worker\",\"name\":\"cpu0\",\"device\":\"A test CPU\",\"compiler\":\"cc 1\","
+               "\"fingerprint\":\"f1\",\"protected\":false,\"why\":\"no Landlock here\"}");
+    log_raw(s, "{\"ev\":\"verdict\",\"id\":0,\"status\":\"ok\",\"stage\":\"check\",\"seconds\":1,"
+               "\"cell\":[0,0,0]}");
+    log_raw(s, "{\"ev\":\"archive\",\"id\":0,\"island\":0,\"cell\":[0,0,0]}");
+    log_raw(s, "{\"ev\":\"accept\",\"id\":0,\"over\":0,\"gain\":1,\"low\":1,\"high\":1,\"champion\":true,"
+               "\"commits\":[{\"id\":0,\"commit\":\"" HEX(
+                   "a") "\",\"parents\":[],\"message\":"
+                        "\"Baseline\",\"author\":\"ann\",\"mail\":\"a@b\",\"time\":1}]}");
+    log_raw(s, "{\"ev\":\"verdict\",\"id\":1,\"status\":\"ok\",\"stage\":\"recheck\",\"seconds\":1,"
+               "\"inc\":0,\"gain\":4.5,\"low\":4.4,\"high\":4.6,\"faster\":true,\"cell\":[3,1,2]}");
+    log_raw(s, "{\"ev\":\"archive\",\"id\":1,\"island\":1,\"cell\":[3,1,2]}");
+    log_raw(&s,
+            "{\"ev\":\"accept\",\"id\":1,\"over\":0,\"gain\":4.5,\"low\":4.4,\"high\":4.6,\"champion\":"
+            "true,\"commits\":[{\"id\":1,\"commit\":\"" HEX("b") "\",\"parents\":[\"" HEX(
+                "a") "\"],"
+                     "\"message\":\"Unroll by four\\n\\nSpeedup: 4.5\",\"author\":\"ann\",\"mail\":\"a@b\","
+                     "\"time\":2}]}");
+    log_raw(s, "{\"ev\":\"verdict\",\"id\":2,\"status\":\"compile_error\",\"stage\":\"compile\","
+               "\"seconds\":1}");
+    log_raw(s, "{\"ev\":\"verdict\",\"id\":3,\"status\":\"wrong\",\"stage\":\"check\",\"seconds\":1}");
+}
+
+// A CPU session of `n` candidates, each a child of the baseline.
 static void fresh(int n, bool story)
 {
     struct session s;
@@ -84,31 +110,8 @@ static void fresh(int n, bool story)
                                     .blob = blob};
         CHECK(session_log(&s, event_candidate(&c), JOURNAL_LAZY, NULL) == 0);
     }
-    if (story) {
-        log_raw(&s, "{\"ev\":\"worker\",\"name\":\"cpu0\",\"device\":\"A test CPU\",\"compiler\":\"cc 1\","
-                    "\"fingerprint\":\"f1\",\"protected\":false,\"why\":\"no Landlock here\"}");
-        log_raw(&s, "{\"ev\":\"verdict\",\"id\":0,\"status\":\"ok\",\"stage\":\"check\",\"seconds\":1,"
-                    "\"cell\":[0,0,0]}");
-        log_raw(&s, "{\"ev\":\"archive\",\"id\":0,\"island\":0,\"cell\":[0,0,0]}");
-        log_raw(&s,
-                "{\"ev\":\"accept\",\"id\":0,\"over\":0,\"gain\":1,\"low\":1,\"high\":1,\"champion\":true,"
-                "\"commits\":[{\"id\":0,\"commit\":\"" HEX(
-                    "a") "\",\"parents\":[],\"message\":"
-                         "\"Baseline\",\"author\":\"ann\",\"mail\":\"a@b\",\"time\":1}]}");
-        log_raw(&s, "{\"ev\":\"verdict\",\"id\":1,\"status\":\"ok\",\"stage\":\"recheck\",\"seconds\":1,"
-                    "\"inc\":0,\"gain\":4.5,\"low\":4.4,\"high\":4.6,\"faster\":true,\"cell\":[3,1,2]}");
-        log_raw(&s, "{\"ev\":\"archive\",\"id\":1,\"island\":1,\"cell\":[3,1,2]}");
-        log_raw(
-            &s,
-            "{\"ev\":\"accept\",\"id\":1,\"over\":0,\"gain\":4.5,\"low\":4.4,\"high\":4.6,\"champion\":"
-            "true,\"commits\":[{\"id\":1,\"commit\":\"" HEX("b") "\",\"parents\":[\"" HEX(
-                "a") "\"],"
-                     "\"message\":\"Unroll by four\\n\\nSpeedup: 4.5\",\"author\":\"ann\",\"mail\":\"a@b\","
-                     "\"time\":2}]}");
-        log_raw(&s, "{\"ev\":\"verdict\",\"id\":2,\"status\":\"compile_error\",\"stage\":\"compile\","
-                    "\"seconds\":1}");
-        log_raw(&s, "{\"ev\":\"verdict\",\"id\":3,\"status\":\"wrong\",\"stage\":\"check\",\"seconds\":1}");
-    }
+    if (story)
+        tell(&s);
     session_close(&s);
     CHECK(model_open(&model, root, &e) == 0);
     if (e.msg[0])
