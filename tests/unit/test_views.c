@@ -64,7 +64,7 @@ static void tell(struct session *s)
     log_raw(s, "{\"ev\":\"verdict\",\"id\":1,\"status\":\"ok\",\"stage\":\"recheck\",\"seconds\":1,"
                "\"inc\":0,\"gain\":4.5,\"low\":4.4,\"high\":4.6,\"faster\":true,\"cell\":[3,1,2]}");
     log_raw(s, "{\"ev\":\"archive\",\"id\":1,\"island\":1,\"cell\":[3,1,2]}");
-    log_raw(&s,
+    log_raw(s,
             "{\"ev\":\"accept\",\"id\":1,\"over\":0,\"gain\":4.5,\"low\":4.4,\"high\":4.6,\"champion\":"
             "true,\"commits\":[{\"id\":1,\"commit\":\"" HEX("b") "\",\"parents\":[\"" HEX(
                 "a") "\"],"
