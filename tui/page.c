@@ -2,9 +2,9 @@
 
 #include "base/text.h"
 #include "base/vec.h"
+#include "tui/match.h"
 #include "tui/syntax.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -97,27 +97,15 @@ static const char *line_text(const struct page *p, const struct page_line *l, si
     return l->text ? l->text : p->code + l->at;
 }
 
-static const char *find(const char *s, size_t n, const char *text)
-{
-    size_t len = strlen(text);
-    bool exact = false;
-    for (const char *t = text; *t; t++)
-        exact = exact || isupper((unsigned char)*t);
-    for (size_t i = 0; i + len <= n; i++)
-        if (exact ? memcmp(s + i, text, len) == 0 : strncasecmp(s + i, text, len) == 0)
-            return s + i;
-    return NULL;
-}
-
 static void tint_matches(const struct page *p, struct canvas *c, struct rect r, int row,
                          const struct page_line *l, int col)
 {
     size_t n, len = p->match ? strlen(p->match) : 0;
-    const char *s = line_text(p, l, &n), *hit = len ? find(s, n, p->match) : NULL;
+    const char *s = line_text(p, l, &n), *hit = len ? match_find(s, n, p->match) : NULL;
     while (hit) {
         size_t before = (size_t)(hit - s);
         canvas_tint_part(c, r, row, col + canvas_width(s, before), canvas_width(hit, len), SLOT_MATCH);
-        hit = find(hit + len, n - before - len, p->match);
+        hit = match_find(hit + len, n - before - len, p->match);
     }
 }
 
@@ -149,7 +137,7 @@ bool page_search(struct page *p, const char *text, bool back, bool again)
         int64_t at = ((back ? p->list.top - i : p->list.top + i) % n + n) % n;
         size_t len;
         const char *s = line_text(p, &p->v.v[at], &len);
-        if (!find(s, len, text))
+        if (!match_find(s, len, text))
             continue;
         p->list.top = at;
         return true;

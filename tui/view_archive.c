@@ -2,12 +2,13 @@
 // the number stands in the cell.
 #include "tui/list.h"
 #include "tui/look.h"
+#include "tui/match.h"
 #include "tui/view.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { AXES = 3, BINS_MAX = 6, LABEL = 10, CELL = 8, GROUP_COLS = 44 };
+enum { AXES = 3, BINS_MAX = 6, LABEL = 10, CELL = 8, GAP = 2 };
 
 struct axis {
     const char *name;
@@ -34,6 +35,7 @@ struct archive_view {
     int at[AXES]; // cell under the cursor
     int island;   // -1: the best of all
     int top;      // first line shown
+    int left;     // columns scrolled off
     bool placed;  // the cursor was put on the selection once
 };
 
@@ -128,13 +130,27 @@ static void draw_cursor(const struct drawing *d)
     const int *at = d->a->at;
     const struct candidate *c = best_of(d->a, at);
     int line = d->r.rows - 1;
-    int col = canvas_putf(d->c, d->r, line, 1, SLOT_DIM, "%s %s, %s %s, %s %s: ", x[0].name,
-                          x[0].bins[at[0] % BINS_MAX], x[1].name, x[1].bins[at[1] % BINS_MAX], x[2].name,
-                          x[2].bins[at[2] % BINS_MAX]);
+    int col = 1;
+    if (c) // first, so that narrow panes have it too
+        col = canvas_putf(d->c, d->r, line, col, SLOT_TEXT, "%lld  ", (long long)c->id);
+    col = canvas_putf(d->c, d->r, line, col, SLOT_DIM, "%s %s, %s %s, %s %s: ", x[0].name,
+                      x[0].bins[at[0] % BINS_MAX], x[1].name, x[1].bins[at[1] % BINS_MAX], x[2].name,
+                      x[2].bins[at[2] % BINS_MAX]);
     if (c)
-        canvas_putf(d->c, d->r, line, col, SLOT_TEXT, "%lld %s", (long long)c->id, c->title ? c->title : "");
+        canvas_put(d->c, d->r, line, col, SLOT_TEXT, c->title ? c->title : "");
     else
         canvas_put(d->c, d->r, line, col, SLOT_DIM, "nothing of this kind yet");
+}
+
+// Keeps the group under the cursor in view, and where it does not fit, the cell.
+static void scroll(struct archive_view *a, struct rect r, int line, int height, int col)
+{
+    int cell_line = line + 2 + a->at[1], cell_end = 1 + col + LABEL + (a->at[0] + 1) * CELL;
+    if (line < a->top || line + height > a->top + r.rows)
+        a->top = line + height > r.rows ? line : 0;
+    if (cell_line >= a->top + r.rows)
+        a->top = cell_line - r.rows + 1;
+    a->left = cell_end > r.cols ? cell_end - r.cols : 0;
 }
 
 static void draw(struct view *v, struct canvas *c, struct rect r, bool focused)
@@ -151,14 +167,12 @@ static void draw(struct view *v, struct canvas *c, struct rect r, bool focused)
         place(a);
     for (size_t i = 0; i < st->cells.n; i++)
         d.best = fmax(d.best, st->c.v[st->cells.v[i].id].speedup.value);
-    int per_band = r.cols / (LABEL + x[0].n * CELL + 2), height = x[1].n + 3;
+    int width = LABEL + x[0].n * CELL + GAP, height = x[1].n + 3, per_band = r.cols / width;
     per_band = per_band < 1 ? 1 : per_band > x[2].n ? x[2].n : per_band;
-    int line = a->at[2] / per_band * height;
-    if (line < a->top || line + height > a->top + r.rows - 1)
-        a->top = line + height > r.rows - 1 ? line : 0;
     d.r.rows--;
+    scroll(a, d.r, a->at[2] / per_band * height, height, a->at[2] % per_band * width);
     for (int g = 0; g < x[2].n; g++)
-        draw_group(&d, g / per_band * height - a->top, 1 + g % per_band * (LABEL + x[0].n * CELL + 2), g);
+        draw_group(&d, g / per_band * height - a->top, 1 + g % per_band * width - a->left, g);
     d.r.rows++;
     draw_cursor(&d);
 }
@@ -204,6 +218,29 @@ static bool act(struct view *v, enum action act, int count)
     return false;
 }
 
+// Elites by what changed, operator or model, in the order of the state's cells.
+static bool search(struct view *v, const char *text, bool back, bool again)
+{
+    struct archive_view *a = self(v);
+    const struct state *st = v->host->model->st;
+    const struct candidate *here = best_of(a, a->at);
+    int64_t n = (int64_t)st->cells.n, from = 0;
+    for (int64_t i = 0; i < n && here; i++)
+        if (st->cells.v[i].id == here->id)
+            from = i;
+    for (int64_t i = again ? 1 : 0; i < n + (again ? 1 : 0); i++) {
+        const struct cell *cell = &st->cells.v[((back ? from - i : from + i) % n + n) % n];
+        const struct candidate *c = state_candidate(st, cell->id);
+        if (best_of(a, cell->bins) != c ||
+            !(match_in(c->title, text) || match_in(c->op, text) || match_in(c->model, text)))
+            continue;
+        memcpy(a->at, cell->bins, sizeof a->at);
+        v->host->select(v->host, c->id);
+        return true;
+    }
+    return false;
+}
+
 static void heading(struct view *v, struct str *out)
 {
     struct archive_view *a = self(v);
@@ -231,4 +268,5 @@ const struct view_ops view_archive = {
     .act = act,
     .changed = changed,
     .heading = heading,
+    .search = search,
 };

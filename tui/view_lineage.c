@@ -3,6 +3,7 @@
 #include "cmd/show_text.h"
 #include "tui/graph.h"
 #include "tui/look.h"
+#include "tui/match.h"
 #include "tui/page.h"
 #include "tui/view.h"
 
@@ -15,7 +16,6 @@ struct lineage_view {
     struct page page; // the commit that Enter opened
     bool opened;
     unsigned version;
-    char *match;
 };
 
 static struct lineage_view *self(struct view *v)
@@ -30,6 +30,17 @@ static const struct commit *at(const struct lineage_view *l, int64_t row)
                : NULL;
 }
 
+// The cursor goes to the commit of a candidate, where it has one.
+static void go(struct lineage_view *l, int64_t id)
+{
+    for (size_t i = 0; i < l->graph.v.n; i++)
+        if (at(l, (int64_t)i)->id == id && !at(l, (int64_t)i)->main) {
+            l->list.cursor = (int64_t)i;
+            l->opened = false;
+            return;
+        }
+}
+
 static void update(struct lineage_view *l)
 {
     const struct model *m = l->view.host->model;
@@ -42,22 +53,17 @@ static void update(struct lineage_view *l)
     for (size_t i = 0; hex && i < l->graph.v.n; i++) // the cursor stays on its commit
         if (str_eq(at(l, (int64_t)i)->hex, hex))
             l->list.cursor = (int64_t)i;
+    if (!here) // opened now: begin where everything else is
+        go(l, m->selected);
 }
 
-// The selection moved elsewhere: the cursor goes to its commit.
 static void changed(struct view *v, unsigned what)
 {
     struct lineage_view *l = self(v);
     const struct commit *here = at(l, l->list.cursor);
     int64_t id = v->host->model->selected;
-    if (!(what & MODEL_SELECTION) || (here && here->id == id))
-        return;
-    for (size_t i = 0; i < l->graph.v.n; i++)
-        if (at(l, (int64_t)i)->id == id && !at(l, (int64_t)i)->main) {
-            l->list.cursor = (int64_t)i;
-            l->opened = false;
-            return;
-        }
+    if ((what & MODEL_SELECTION) && !(here && here->id == id))
+        go(l, id);
 }
 
 static void follow(struct lineage_view *l)
@@ -134,10 +140,13 @@ static void make_page(struct lineage_view *l, const struct commit *c)
 static void draw_hint(struct lineage_view *l, struct canvas *c, struct rect r)
 {
     const struct commit *x = at(l, l->list.cursor);
-    if (x)
-        canvas_putf(c, r, r.rows - 1, 1, SLOT_DIM, "git -C %s %s %.10s",
-                    l->view.host->model->session.lineage_path, x->main ? "log --first-parent" : "show",
-                    x->hex);
+    const char *path = l->view.host->model->session.lineage_path;
+    const char *verb = x && x->main ? "log --first-parent" : "show";
+    if (!x)
+        return;
+    if (canvas_width(path, strlen(path)) + (int)strlen(verb) + 21 > r.cols)
+        path = ".ksmith/lineage.git"; // from the session's folder: better than half a command
+    canvas_putf(c, r, r.rows - 1, 1, SLOT_DIM, "git -C %s %s %.10s", path, verb, x->hex);
 }
 
 static void draw(struct view *v, struct canvas *c, struct rect r, bool focused)
@@ -196,10 +205,12 @@ static bool search(struct view *v, const char *text, bool back, bool again)
 {
     struct lineage_view *l = self(v);
     int64_t n = (int64_t)l->graph.v.n;
+    if (l->opened)
+        return page_search(&l->page, text, back, again);
     for (int64_t i = again ? 1 : 0; i < n + (again ? 1 : 0); i++) {
         int64_t row = ((back ? l->list.cursor - i : l->list.cursor + i) % n + n) % n;
         const struct commit *c = at(l, row);
-        if (!strcasestr(c->message, text) && !str_starts(c->hex, text))
+        if (!match_in(c->message, text) && !str_starts(c->hex, text))
             continue;
         l->list.cursor = row;
         follow(l);
@@ -222,7 +233,6 @@ static void close_view(struct view *v)
 {
     graph_free(&self(v)->graph);
     page_free(&self(v)->page);
-    free(self(v)->match);
 }
 
 const struct view_ops view_lineage = {

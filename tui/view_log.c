@@ -3,6 +3,7 @@
 #include "base/io.h"
 #include "cmd/event_text.h"
 #include "tui/list.h"
+#include "tui/match.h"
 #include "tui/view.h"
 
 #include <fcntl.h>
@@ -49,6 +50,8 @@ static bool wanted(const struct log_view *l, const char *line, size_t n)
 static void scan(struct log_view *l)
 {
     const struct model *m = l->view.host->model;
+    if (l->scanned >= m->st->offset)
+        return;
     int fd = open(m->session.journal_path, O_RDONLY | O_CLOEXEC);
     char *buf = xmalloc(CHUNK);
     int64_t end = m->st->offset; // what the fold has, not more
@@ -157,7 +160,7 @@ static bool search(struct view *v, const char *text, bool back, bool again)
     int64_t n = (int64_t)l->at.n;
     for (int64_t i = again ? 1 : 0; i < n + (again ? 1 : 0); i++) {
         int64_t row = ((back ? l->list.cursor - i : l->list.cursor + i) % n + n) % n;
-        if (!strcasestr(tell(l, row)->text, text))
+        if (!match_in(tell(l, row)->text, text))
             continue;
         l->list.cursor = row;
         l->unfollowed = true;

@@ -5,7 +5,7 @@
 #include "tui/view.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
 enum { RECENT = 20 };
 
@@ -37,26 +37,34 @@ static void clear(struct line *l)
     l->x.n = l->y.n = 0;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+// The last values in the order they came and by size, so that a median costs no sort.
+struct recent {
+    double ring[RECENT], sorted[RECENT];
+    size_t n, next;
+};
 
-static double median(const numbers *recent)
+static double median(struct recent *r, double y)
 {
-    double v[RECENT] = {0};
-    size_t n = recent->n < RECENT ? recent->n : RECENT;
-    for (size_t i = 0; i < n; i++)
-        v[i] = recent->v[recent->n - n + i];
-    qsort(v, n, sizeof *v, by_size);
-    return n ? v[n / 2] : 1;
+    size_t at = 0;
+    if (r->n == RECENT) { // the oldest leaves
+        while (r->sorted[at] < r->ring[r->next])
+            at++;
+        memmove(r->sorted + at, r->sorted + at + 1, (RECENT - 1 - at) * sizeof *r->sorted);
+        r->n--;
+    }
+    for (at = r->n; at > 0 && r->sorted[at - 1] > y; at--)
+        r->sorted[at] = r->sorted[at - 1];
+    r->sorted[at] = y;
+    r->n++;
+    r->ring[r->next] = y;
+    r->next = (r->next + 1) % RECENT;
+    return r->sorted[r->n / 2];
 }
 
 static void make(struct progress_view *p)
 {
     const struct state *st = p->view.host->model->st;
-    numbers recent = {0};
+    struct recent recent = {0};
     double best = 0;
     struct line *all[] = {&p->best, &p->median, &p->accepted, &p->tried};
     for (size_t i = 0; i < countof(all); i++)
@@ -72,8 +80,7 @@ static void make(struct progress_view *p)
             continue;
         p->low = fmin(p->low, y);
         p->high = fmax(p->high, y);
-        vec_push(&recent, y);
-        add(&p->median, x, median(&recent));
+        add(&p->median, x, median(&recent, y));
         add(&p->tried, x, y);
         if (c->id == 0 || ((c->flags & CF_ACCEPTED) && !(c->flags & CF_KILLED))) {
             add(&p->accepted, x, y);
@@ -81,7 +88,6 @@ static void make(struct progress_view *p)
                 add(&p->best, x, best = y);
         }
     }
-    vec_free(&recent);
 }
 
 static void draw(struct view *v, struct canvas *c, struct rect r, bool focused)
@@ -92,7 +98,7 @@ static void draw(struct view *v, struct canvas *c, struct rect r, bool focused)
         make(p);
     p->version = v->host->model->version;
     if (p->best.x.n == 0) {
-        canvas_put(c, r, 1, 1, SLOT_DIM, "Nothing was measured yet.");
+        canvas_put(c, r, 1, 1, SLOT_DIM, "Nothing was measured yet: the baseline is the first point.");
         return;
     }
     struct chart ch = {0, p->last_x, p->low, p->high * 1.02, p->high / p->low > 3};
