@@ -9,7 +9,15 @@
 #include "evolve/tune.h"
 #include "source/annot.h"
 
-enum { TRIES = 24, OPS_MAX = 64, PARENTS_SWEPT = 64, RANDOM_STEPS = 8, REPAIR_WINDOW = 24 };
+enum {
+    OPENING = 16,
+    OPENING_PROMISE = 2,
+    TRIES = 24,
+    OPS_MAX = 64,
+    PARENTS_SWEPT = 64,
+    RANDOM_STEPS = 8,
+    REPAIR_WINDOW = 24
+};
 
 void proposal_free(struct proposal *p)
 {
@@ -318,12 +326,10 @@ static bool draw_step(struct engine *en, struct space *sp, const struct op_group
     return moves_apply(&env, step, sp->text, strlen(sp->text), &p->text, NULL) == 0;
 }
 
-// Draws one move and applies it; false where it refuses or gives nothing new.
-static bool try_move(struct engine *en, struct space *sp, uint64_t try, struct proposal *p)
+// Draws one move of an operator and applies it; false where it refuses or gives nothing new.
+static bool try_group(struct engine *en, struct space *sp, const struct op_group *g, uint64_t try,
+                      struct proposal *p)
 {
-    const struct op_group *g = draw_group(en, sp, try);
-    if (!g)
-        return false;
     p->parents[0] = sp->parent->id;
     p->parents[1] = -1;
     snprintf(p->op, sizeof p->op, "%s", g->name);
@@ -345,8 +351,44 @@ static bool try_move(struct engine *en, struct space *sp, uint64_t try, struct p
     return found;
 }
 
+static bool try_move(struct engine *en, struct space *sp, uint64_t try, struct proposal *p)
+{
+    const struct op_group *g = draw_group(en, sp, try);
+    return g && try_group(en, sp, g, try, p);
+}
+
+// The opening: a rule that promises much and was never tried is tried on the baseline where it applies there,
+// the most promising first. Draws alone follow the first success, and what only the baseline offers (a
+// register tile of a loop nest that another rule took apart since) would never be seen.
+static bool propose_opening(struct engine *en, struct draw d, struct proposal *p)
+{
+    const struct op_group *best = NULL;
+    struct space sp;
+    bool found = false;
+    char *text = engine_source(en, 0);
+    if (!text)
+        return false;
+    space_open(en, text, &sp);
+    sp.parent = state_candidate(en->state, 0);
+    sp.d = d;
+    for (int i = 0; i < sp.n_groups; i++) {
+        const char *name = sp.groups[i].name;
+        if (promise(en, name) > OPENING_PROMISE && weight_of(en, name) > 0 &&
+            (!best || promise(en, name) > promise(en, best->name)))
+            best = &sp.groups[i];
+    }
+    for (uint64_t t = 0; t < TRIES && best && !found; t++)
+        found = try_group(en, &sp, best, t, p);
+    space_close(&sp);
+    free(text);
+    return found;
+}
+
 static bool propose(struct engine *en, struct draw d, struct proposal *p)
 {
+    bool opening = d.iteration <= OPENING && !en->breed.n && en->state->focus < 0;
+    if (opening && en->task.policy == POLICY_EVOLVE && propose_opening(en, d, p))
+        return true;
     int island = en->task.islands > 1 ? (int)(d.iteration % (uint64_t)en->task.islands) : 0;
     for (uint64_t round = 0; round < 6; round++) {
         const struct candidate *forced =
