@@ -52,7 +52,8 @@ struct app {
     // The engine
     char *socket;
     struct lines *lines;
-    bool serving; // that engine only answers steering: we hang up when it has answered
+    json *signature; // who steers; NULL until something is steered
+    bool serving;    // that engine only answers steering: we hang up when it has answered
     VEC(struct request) requests;
     int64_t next_re;
     int64_t tried_ns; // last try to connect

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "cmd/client.h"
 #include "evolve/server.h"
 #include "evolve/steer.h"
 
@@ -122,20 +123,23 @@ static void on_hello(struct app *a, void *user, const json *answer)
 
 static const struct lines_ops ops = {on_line, on_bad, on_closed};
 
-static void who(json *o)
+// Who steers, as every command says it; asked of git once, and only when something is steered.
+static void sign(struct app *a, json *o)
 {
-    char host[100] = "", name[200];
-    const char *user = getenv("USER");
-    gethostname(host, sizeof host - 1);
-    snprintf(name, sizeof name, "%.80s@%s", user && *user ? user : "engineer", host);
-    json_put_str(o, "who", name);
+    if (!a->signature) {
+        a->signature = json_object();
+        client_who(a->signature);
+    }
+    for (const json *x = json_first(a->signature); x; x = json_next(x))
+        json_put(o, json_key(x), json_copy(x));
 }
 
 static void transmit(struct app *a, const char *command, json *o, const char *what, answer_fn *fn, void *user)
 {
     json_put_str(o, "cmd", command);
     json_put_int(o, "re", ++a->next_re);
-    who(o);
+    if (what)
+        sign(a, o);
     vec_push(&a->requests, ((struct request){a->next_re, what ? xstrdup(what) : NULL, fn, user}));
     lines_send(a->lines, o);
     json_free(o);
@@ -164,6 +168,7 @@ void link_close(struct app *a)
     lines_free(a->lines);
     a->lines = NULL;
     drop_requests(a);
+    json_free(a->signature);
     vec_free(&a->requests);
     if (a->notify >= 0)
         close(a->notify);

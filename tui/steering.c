@@ -2,6 +2,7 @@
 // asks first where something is lost, and sends the same command that `ksmith ctl` would.
 #include "tui/app.h"
 
+#include "cmd/client.h"
 #include "cmd/show_text.h"
 #include "source/merge.h"
 
@@ -156,13 +157,8 @@ static void send_words(struct app *a, const char *verb, const char *text)
 {
     if (!*text)
         return;
-    // The line is split into words by the engine: an apostrophe must not open a quotation.
     struct str s = {0};
-    for (const char *p = text; *p; p++)
-        if (*p == '\'' || *p == '"')
-            str_addf(&s, *p == '\'' ? "\"'\"" : "'\"'");
-        else
-            str_addc(&s, *p);
+    client_word(text, &s);
     send_id(a, verb, a->subject, str_c(&s));
     str_free(&s);
 }

@@ -170,7 +170,7 @@ static bool parse_color(const char *s, int32_t *out)
             *out = i;
             return true;
         }
-    if (s[0] == '#' && strlen(s) == 7) {
+    if (s[0] == '#' && strspn(s + 1, "0123456789abcdefABCDEF") == 6 && !s[7]) {
         long rgb = strtol(s + 1, &end, 16);
         *out = (int32_t)(COLOR_RGB | rgb);
         return *end == 0;

@@ -5,6 +5,7 @@
 #include "tui/diff_lines.h"
 #include "tui/list.h"
 #include "tui/look.h"
+#include "tui/match.h"
 #include "tui/syntax.h"
 #include "tui/view.h"
 
@@ -169,23 +170,16 @@ static void put_emphasis(struct view_diff *d, struct canvas *c, struct rect r, i
     }
 }
 
-static const char *find_in(const char *s, size_t n, const char *text)
-{
-    size_t len = strlen(text);
-    for (size_t i = 0; i + len <= n; i++)
-        if (strncasecmp(s + i, text, len) == 0)
-            return s + i;
-    return NULL;
-}
-
 static void put_match(struct view_diff *d, struct canvas *c, struct rect r, int row, int side,
                       struct diff_line l)
 {
-    const char *s = d->s[side].text + l.at, *hit = d->match ? find_in(s, l.len, d->match) : NULL;
-    if (!hit)
-        return;
-    int from = column_of(s, (size_t)(hit - s));
-    canvas_tint_part(c, r, row, from - d->list.left, canvas_width(hit, strlen(d->match)), SLOT_MATCH);
+    const char *s = d->s[side].text + l.at, *hit = d->match ? match_find(s, l.len, d->match) : NULL;
+    size_t len = d->match ? strlen(d->match) : 0;
+    while (hit && len) {
+        size_t before = (size_t)(hit - s);
+        canvas_tint_part(c, r, row, column_of(s, before) - d->list.left, canvas_width(hit, len), SLOT_MATCH);
+        hit = match_find(hit + len, l.len - before - len, d->match);
+    }
 }
 
 // One line of one side, with its number and sign, into r.
@@ -420,7 +414,7 @@ static bool line_has(const struct view_diff *d, const struct diff_view_line *l, 
 {
     for (int side = 0; side < 2 && l->kind != DIFF_LINE_HEADER; side++) {
         struct diff_line x = diff_lines_text(&d->lines, l->row, side);
-        if (x.len && find_in(d->s[side].text + x.at, x.len, text))
+        if (x.len && match_find(d->s[side].text + x.at, x.len, text))
             return true;
     }
     return false;

@@ -5,6 +5,7 @@
 #include "cmd/show_text.h"
 #include "tui/list.h"
 #include "tui/look.h"
+#include "tui/match.h"
 #include "tui/rows.h"
 #include "tui/view.h"
 
@@ -421,10 +422,10 @@ static bool matches(const struct candidate *c, const char *text)
     if (str_eq(id, text))
         return true;
     for (size_t i = 0; i < countof(all); i++)
-        if (all[i] && strcasestr(all[i], text))
+        if (match_in(all[i], text))
             return true;
     for (size_t i = 0; i < c->tags.n; i++)
-        if (strcasestr(c->tags.v[i], text))
+        if (match_in(c->tags.v[i], text))
             return true;
     return false;
 }

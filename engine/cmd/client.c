@@ -8,18 +8,21 @@
 
 #include <unistd.h>
 
-void client_word(const char *word, struct str *out)
+void client_word(const char *word, struct str *line)
 {
-    bool plain = *word && !strpbrk(word, " \t'\"");
-    char mark = strchr(word, '\'') ? '"' : '\'';
-    if (out->len)
-        str_addc(out, ' ');
-    if (!plain)
-        str_addc(out, mark);
-    for (; *word; word++)
-        str_addc(out, !plain && *word == mark ? ' ' : *word);
-    if (!plain)
-        str_addc(out, mark);
+    if (line->len)
+        str_addc(line, ' ');
+    if (*word && !strpbrk(word, " \t'\"")) {
+        str_add(line, word);
+        return;
+    }
+    // Pieces in quotes of the kind that they do not hold; the engine joins them.
+    do {
+        char mark = *word == '\'' ? '"' : '\'';
+        size_t n = strcspn(word, mark == '"' ? "\"" : "'");
+        str_addf(line, "%c%.*s%c", mark, (int)n, word, mark);
+        word += n;
+    } while (*word);
 }
 
 // The engineer as git knows them, for commits of their own edits.
